@@ -1,0 +1,65 @@
+// Claims: what workers ask of control about admission, and what control answers.
+//
+// A request that would be admitted is parked by its worker; its claim goes to control on the
+// worker's claim ring and the answer comes back on the worker's answer ring. The other kinds are
+// reports: nobody waits for them, and a worker re-sends them until they are taken.
+#pragma once
+
+#include <assert.h>
+#include <stdint.h>
+
+enum claim_kind {
+	CLAIM_CALLED = 1, // a ticket with floor <= key < threshold polls: answered
+	CLAIM_DIRECT, // a newcomer while nobody waits; `visitor` is fresh, `key` 0: answered
+	CLAIM_RENEW, // a pass in the second half of its life, or the origin's `Sluice-Command:
+		     // renew`: answered
+	CLAIM_END, // leave with a pass, or the origin's `Sluice-Command: end`: report
+	CLAIM_LEAVE, // leave with a ticket: report
+	CLAIM_GONE, // an answer found its request gone: the grant in it was not delivered: report
+	CLAIM_PASSED, // mode off: somebody was forwarded uncounted: report
+};
+
+struct claim {
+	uint8_t kind; // enum claim_kind
+	uint8_t worker; // index of the sender
+	uint16_t room; // index of the room in the snapshot the sender holds
+	uint32_t request; // the sender's parked request; handed back in the answer
+	uint32_t generation; // of that parked request, likewise
+	uint32_t poll_after; // s; CLAIM_CALLED: what the visitor will be told if the answer is
+			     // CLAIM_NEXT
+	uint64_t key; // CLAIM_CALLED, CLAIM_LEAVE
+	uint64_t visitor; // all but CLAIM_PASSED
+	uint64_t session; // CLAIM_RENEW, CLAIM_END, CLAIM_GONE
+	uint32_t expires; // CLAIM_RENEW, CLAIM_END: of the pass presented, unix s
+	uint32_t line_id; // of the room, so that a claim that crosses a reload is never charged to
+			  // another room
+	uint64_t sent_ms; // cluster time
+};
+static_assert(sizeof(struct claim) == 64, "one cache line, one ring element");
+
+enum claim_verdict {
+	CLAIM_GRANTED = 1, // session and expires are set; the store knows it
+	CLAIM_NEXT, // called, no slot yet: poll again after poll_after
+	CLAIM_REFUSED, // direct only: take a ticket
+	CLAIM_LAPSED, // the turn is over, or the session it was used for is
+	CLAIM_RENEWED, // expires is the session's new end
+	CLAIM_CLOSED, // the room is closed
+};
+
+struct claim_answer {
+	uint8_t verdict; // enum claim_verdict
+	uint8_t kind; // of the claim
+	uint16_t room;
+	uint32_t request;
+	uint32_t generation;
+	uint32_t poll_after; // s; CLAIM_NEXT
+	uint64_t key;
+	uint64_t visitor;
+	uint64_t session;
+	uint32_t expires; // unix s
+	uint32_t issued; // unix s, cluster time of the grant
+	uint32_t line_id;
+	uint32_t reserved;
+	uint64_t reserved2;
+};
+static_assert(sizeof(struct claim_answer) == 64, "one cache line, one ring element");

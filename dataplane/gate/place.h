@@ -1,0 +1,146 @@
+// Places: how tickets get their keys, how a key becomes a rank, and where both are kept so that
+// kill -9 loses nothing.
+//
+//   key = slot (40 bits: 10 ms of cluster time) | seq (18 bits) | appliance (6 bits)
+//
+// A line keeps one atomic word, slot and seq of its next ticket; a mint is one fetch-add. Whoever
+// moves the word to a new slot first stores the old slot's count into a cell; control closes slots
+// behind the clock, turns cells into an index of (slot, tickets before it) and frees the cell. The
+// word, the cells and the index live in one file mapped MAP_SHARED, preallocated and sparse.
+//
+// A cell is free when the slot it held has been taken into the index. While the cell of the next
+// slot is not free, or the index is full, nobody moves the word: the current slot goes on (a carry
+// out of seq runs into slot, which is correct), so slots get longer when control is late, and no
+// count is ever lost.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PLACE_SLOT_MS 10u
+#define PLACE_SEQ_BITS 18u
+#define PLACE_APPLIANCE_BITS 6u
+#define PLACE_SLOT_SHIFT (PLACE_SEQ_BITS + PLACE_APPLIANCE_BITS)
+#define PLACE_SEQ_MAX ((1u << PLACE_SEQ_BITS) - 1)
+#define PLACE_CELLS 4096u // slots that control may be late by: 41 s
+
+static inline uint64_t place_key(uint64_t slot, uint64_t seq, uint64_t appliance)
+{
+	return slot << PLACE_SLOT_SHIFT | seq << PLACE_APPLIANCE_BITS | appliance;
+}
+
+static inline uint64_t place_slot(uint64_t key)
+{
+	return key >> PLACE_SLOT_SHIFT;
+}
+
+static inline uint64_t place_seq(uint64_t key)
+{
+	return key >> PLACE_APPLIANCE_BITS & PLACE_SEQ_MAX;
+}
+
+// The first key of the slot that `ms` of cluster time (unix ms) falls into.
+static inline uint64_t place_key_of_ms(uint64_t ms)
+{
+	return place_key(ms / PLACE_SLOT_MS, 0, 0);
+}
+
+// One entry of the index: `base` tickets were minted in slots below `slot`.
+struct place_entry {
+	uint64_t slot;
+	uint64_t base;
+};
+
+// `open`: what a worker may admit directly now, and whether there is a line.
+#define PLACE_OPEN_LINE (1ull << 63) // somebody waits: mint, do not claim
+#define PLACE_OPEN_HOLD (1ull << 62) // nothing is granted now: park nothing, answer at once
+#define PLACE_OPEN_COUNT 0xffffffffull // direct claims left until control publishes again
+
+// One line, in the mapped file. Every field is written whole and read by anybody.
+struct place_line {
+	// line 0: what every poll reads
+	_Atomic uint64_t threshold; // key; written: control; never falls
+	_Atomic uint64_t floor; // key; written: control; never falls
+	_Atomic uint64_t threshold_rank; // rank of threshold; written: control, before threshold
+	_Atomic uint64_t open; // PLACE_OPEN_*; written: control; workers take from the count, mints
+			       // set the bit
+	_Atomic uint64_t wait_low; // expected wait per person ahead, low end, in 2^-32 s;
+				   // UINT64_MAX: unknown
+	_Atomic uint64_t wait_high; // the same, high end
+	_Atomic uint32_t next_poll_after; // s, what `next` is told (1 to 10); written: control
+	uint32_t line_id; // whose line this is; 0: free
+	uint64_t reserved0;
+
+	// line 1: minting
+	_Atomic uint64_t word; // slot << PLACE_SEQ_BITS | seq of the next ticket; written: workers
+			       // and control
+	uint64_t reserved1[7];
+
+	// line 2: what control has counted
+	_Atomic uint64_t closed; // slots below this one are in the index; written: control
+	_Atomic uint64_t closed_total; // tickets in them, ever; written: control
+	_Atomic uint64_t index_first; // entries below this number are gone (floor has passed them);
+				      // written: control
+	_Atomic uint64_t
+		index_end; // entry i, index_first <= i < index_end, is entries[i % entries_max]
+	uint64_t entries_max; // fixed when the file is made
+	uint64_t reserved2[3];
+
+	_Atomic uint64_t cells[PLACE_CELLS]; // slot << 24 | tickets, of slot % PLACE_CELLS;
+					     // written: mints (a maximum)
+	struct place_entry entries[]; // entries_max of them; written: control
+};
+
+// Draw the next place of a line.
+//   now_slot   cluster time in slots
+//   appliance  below 64
+// The slot is the largest of now_slot, the word's, and the threshold's + 1. Sets PLACE_OPEN_LINE
+// before the key exists. Returns the key. Any worker, at any time; lock-free.
+uint64_t place_mint(struct place_line *line, uint64_t now_slot, uint64_t appliance);
+
+// How many tickets of the line stand before `key`.
+// Returns whether the rank is exact: false for a key whose slot the index does not know
+// (late-learnt), which gets the place of its slot's last known. Any thread, beside mints and
+// control's work.
+bool place_rank(const struct place_line *line, uint64_t key, uint64_t *rank);
+
+// Tickets ever minted in the line. Any thread.
+uint64_t place_total(const struct place_line *line);
+
+// Close every slot below `slot` (nothing can be minted there any more) and take their counts into
+// the index, as far as there is room. Control only. Returns how many tickets were newly counted.
+uint64_t place_close(struct place_line *line, uint64_t slot);
+
+// The smallest key below which at least `rank` tickets of closed slots stand; with more ranks than
+// there are tickets, the first key of slot `closed`. For moving the threshold. Control only.
+uint64_t place_key_at(const struct place_line *line, uint64_t rank);
+
+// Forget entries wholly below `floor`. Control only.
+void place_trim(struct place_line *line, uint64_t floor);
+
+// Begin a fresh slot, after a restart: later mints lie above everything minted before and above
+// `now_slot`. Control only, before workers run.
+void place_begin(struct place_line *line, uint64_t now_slot);
+
+// The file: a header page, then `lines_max` lines.
+struct place_file;
+
+// Map the file at `path`, made if absent (mode 0600), with room for `lines_max` lines of
+// `entries_max` entries. One that was made with smaller sizes is grown into a new file and renamed
+// over, losing nothing. Returns 0 or -errno (-EUCLEAN: not such a file, or its header is damaged;
+// it is left as it is). Owns the mapping.
+int place_file_open(
+	const char *path, uint32_t lines_max, uint64_t entries_max, struct place_file **file);
+
+// The line of `line_id`, taken if new. NULL when all lines are taken. Control only, at start and
+// reload.
+struct place_line *place_file_line(struct place_file *file, uint32_t line_id);
+
+// The last cluster time stored (unix ms), so that it does not go back over a restart; and storing
+// it.
+uint64_t place_file_clock(const struct place_file *file);
+void place_file_set_clock(struct place_file *file, uint64_t ms);
+
+// Unmap. Accepts NULL.
+void place_file_close(struct place_file *file);

@@ -1,0 +1,96 @@
+// Sites and rooms as workers see them: an immutable map, built by control from the configuration,
+// published in the snapshot and freed when no worker can hold it any more.
+//
+// What moves while people wait (threshold, floor, open) is not here but in the room's line
+// (place.h).
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "drivers/span.h"
+
+struct place_line;
+struct page;
+
+#define GATE_NAME_MAX 63 // bytes of a room's or site's name: letters, digits, '-', '_', '.'
+#define GATE_MAP_ROOMS_MAX 1024 // rooms in a configuration
+#define GATE_COOKIES_MAX 16 // sluice cookies looked at in one request
+
+enum gate_mode {
+	GATE_MODE_AUTO, // direct while nobody waits and there is a slot
+	GATE_MODE_ALWAYS, // everyone draws a place
+	GATE_MODE_OFF, // forwarded, counted
+	GATE_MODE_REJECT, // takes nobody now
+};
+
+enum gate_room_state {
+	GATE_OPEN,
+	GATE_PAUSED, // nobody is called or admitted; tickets are drawn and kept
+	GATE_CLOSED, // the event is over; passes go on until they expire
+};
+
+enum gate_same_site {
+	GATE_SAME_SITE_LAX,
+	GATE_SAME_SITE_STRICT,
+	GATE_SAME_SITE_NONE,
+};
+
+struct gate_room {
+	struct span name; // also in cookie names
+	struct span path; // plain string prefix, as configured
+	uint32_t line_id; // low 32 bits of XXH3-64 of the name
+	uint16_t index; // in the map
+	uint16_t site; // in the map
+	uint16_t queue_status; // 200, 202, 429 or 503
+	uint8_t mode; // enum gate_mode
+	uint8_t state; // enum gate_room_state
+	bool sliding; // a pass is renewed in the second half of its life
+	uint32_t session_s; // how long a pass lasts
+	uint32_t ticket_ttl_s; // how long the cookie of a ticket lasts, and its secret after
+			       // rotation
+	uint64_t line_max; // tickets waiting beyond which the room is full; UINT64_MAX: none
+	struct span
+		message_json; // the operator's message as a JSON value: quoted and escaped, or null
+	struct span message_html; // the same, escaped for HTML text; empty if none
+	struct place_line *line;
+	const struct page *page; // the queue page, compiled
+};
+
+struct gate_site {
+	struct span name;
+	struct span cookie_domain; // empty: none
+	bool case_sensitive;
+	uint8_t pass_same_site; // enum gate_same_site; of a pass over TLS
+	uint32_t preflight_rate; // CORS pre-flights that pass in a second
+	uint16_t index;
+	uint16_t origin; // index of the origin in the snapshot
+	uint16_t room_count;
+	const struct gate_room **rooms; // longest path first
+};
+
+// A host name that a site answers to. Names are lower case, without port or trailing dot.
+struct gate_host {
+	struct span name; // "*.example.com" is stored as ".example.com"
+	bool is_wildcard;
+	const struct gate_site *site;
+};
+
+struct gate_map {
+	uint32_t site_count, room_count, host_count;
+	struct gate_site *sites;
+	struct gate_room *rooms;
+	struct gate_host
+		*hosts; // sorted by name, exact ones before wildcards; looked up by gate_map_site()
+};
+
+// The site of a Host value or authority as sent: lower-cased, port and one trailing dot dropped; an
+// exact name before the longest wildcard.
+//   matched  the name that was matched, normalised, for the Host that the origin gets; it lives in
+//   `scratch` scratch  at least 256 bytes
+// Returns NULL if no site names it (421), also for a malformed one. Pure; any thread.
+const struct gate_site *gate_map_site(
+	const struct gate_map *map, struct span host, char *scratch, struct span *matched);
+
+// The room named `name`, or NULL. Pure; any thread.
+const struct gate_room *gate_map_room(const struct gate_map *map, struct span name);

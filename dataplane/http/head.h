@@ -1,0 +1,186 @@
+// Message heads: the request line or status line and the fields, as spans into the bytes received.
+//
+// One strict grammar for both directions (RFC 9110, RFC 9112): CRLF only, no space before a colon,
+// no folded lines, no control characters, tokens are tokens. What a sender may not write is not
+// repaired but refused, because two readers that repair differently are how requests are smuggled
+// (RFC 9112 11.2).
+//
+// Parsing is incremental without state in the parser: http_head_end() looks for the blank line and
+// is told how far it had looked, so a head that comes byte by byte is scanned once; the head is
+// parsed when it is whole.
+#pragma once
+
+#include <stdint.h>
+
+#include "drivers/span.h"
+
+#define HTTP_HEAD_BYTES_MAX \
+	65535 // hard limit: spans are 16-bit offsets; the configured one is lower
+#define HTTP_FIELDS_MAX 128 // hard limit on fields in a head
+
+// Fields that somebody in here looks at. Everything else is HTTP_FIELD_OTHER. Add a line and the
+// parser knows it; names are lower case.
+#define HTTP_FIELD_NAMES(X) \
+	X(accept, "accept") \
+	X(accept_encoding, "accept-encoding") \
+	X(accept_language, "accept-language") \
+	X(access_control_request_method, "access-control-request-method") \
+	X(cache_control, "cache-control") \
+	X(connection, "connection") \
+	X(content_length, "content-length") \
+	X(cookie, "cookie") \
+	X(etag, "etag") \
+	X(expect, "expect") \
+	X(expires, "expires") \
+	X(forwarded, "forwarded") \
+	X(host, "host") \
+	X(keep_alive, "keep-alive") \
+	X(last_modified, "last-modified") \
+	X(origin, "origin") \
+	X(proxy_connection, "proxy-connection") \
+	X(purpose, "purpose") \
+	X(referer, "referer") \
+	X(sec_fetch_dest, "sec-fetch-dest") \
+	X(sec_fetch_mode, "sec-fetch-mode") \
+	X(sec_fetch_site, "sec-fetch-site") \
+	X(sec_purpose, "sec-purpose") \
+	X(set_cookie, "set-cookie") \
+	X(sluice_command, "sluice-command") \
+	X(sluice_pass, "sluice-pass") \
+	X(sluice_room, "sluice-room") \
+	X(sluice_session, "sluice-session") \
+	X(sluice_ticket, "sluice-ticket") \
+	X(te, "te") \
+	X(trailer, "trailer") \
+	X(transfer_encoding, "transfer-encoding") \
+	X(upgrade, "upgrade") \
+	X(x_forwarded_for, "x-forwarded-for") \
+	X(x_forwarded_host, "x-forwarded-host") \
+	X(x_forwarded_proto, "x-forwarded-proto")
+
+enum http_field_id {
+	HTTP_FIELD_OTHER,
+#define X(id, name) HTTP_FIELD_##id,
+	HTTP_FIELD_NAMES(X)
+#undef X
+		HTTP_FIELD_IDS,
+};
+
+// Methods that somebody in here treats differently. Others are valid tokens and HTTP_METHOD_OTHER.
+enum http_method {
+	HTTP_METHOD_OTHER,
+	HTTP_GET,
+	HTTP_HEAD,
+	HTTP_POST,
+	HTTP_PUT,
+	HTTP_DELETE,
+	HTTP_OPTIONS,
+	HTTP_CONNECT,
+	HTTP_TRACE,
+};
+
+enum http_result {
+	HTTP_OK,
+	HTTP_MORE, // incomplete; nothing consumed; call again with more
+	HTTP_BAD, // against the grammar: 400 and close
+	HTTP_TOO_LARGE, // a limit is passed: 431 (414 for the request line) and close
+	HTTP_LINE_TOO_LARGE, // the request line is over its limit
+	HTTP_VERSION, // not HTTP/1.x: 505 and close
+};
+
+// The limits of a head, from the configuration.
+struct http_limits {
+	uint32_t line_bytes; // request or status line, without CRLF
+	uint32_t head_bytes; // all of it, with the blank line; at most HTTP_HEAD_BYTES_MAX
+	uint32_t fields; // at most HTTP_FIELDS_MAX
+};
+
+// A field: offsets into the head's bytes. The value has no white space around it.
+struct http_field {
+	uint16_t name_at, name_len;
+	uint16_t value_at, value_len;
+	uint16_t id; // enum http_field_id
+	uint16_t next; // index + 1 of the next field with the same id (not kept for OTHER); 0: last
+};
+
+// How the body after a head is delimited (RFC 9112 6.3).
+enum http_body {
+	HTTP_BODY_NONE,
+	HTTP_BODY_LENGTH, // content_length bytes
+	HTTP_BODY_CHUNKED,
+	HTTP_BODY_CLOSE, // answers only: until the connection ends
+};
+
+// A parsed head. Spans point into the bytes it was parsed from and die with them.
+struct http_head {
+	const char *bytes; // what all offsets count from
+	uint32_t head_bytes; // length with the blank line: the body begins there
+	uint8_t minor; // 0 or 1
+	uint8_t method; // enum http_method, requests only
+	uint16_t status; // answers only
+	uint8_t body; // enum http_body
+	bool keep_alive; // what version and Connection say
+	bool expect_continue;
+	bool has_upgrade; // Upgrade is there and Connection lists it
+	bool absolute_form; // the target came with scheme and authority (RFC 9112 3.2.2)
+	uint64_t content_length;
+	struct span method_name;
+	struct span target; // as sent, origin-form part: begins with '/' (or is "*" for OPTIONS)
+	struct span authority; // of an absolute-form target; else empty
+	struct span host; // the Host field's value as sent; at == NULL if there was none
+	uint16_t field_count;
+	uint16_t first[HTTP_FIELD_IDS]; // index + 1 of the first field with that id; 0: none
+	struct http_field fields[HTTP_FIELDS_MAX];
+};
+
+// Look for the end of a head in `in`.
+//   scanned  how many bytes earlier calls have looked at and found no end in; updated on HTTP_MORE
+// Leading CRLF before a request line are not skipped here (http_head_skip).
+// Returns HTTP_OK with the head's length in *head_bytes; HTTP_MORE; HTTP_LINE_TOO_LARGE or
+// HTTP_TOO_LARGE as soon as a limit is passed, complete or not; HTTP_BAD as soon as a byte is seen
+// that no head may hold (a lone LF or CR, NUL). Pure; any thread.
+enum http_result http_head_end(
+	struct span in, const struct http_limits *limits, uint32_t *scanned, uint32_t *head_bytes);
+
+// How many bytes of empty lines (CRLF) stand before a request line; at most one is tolerated (RFC
+// 9112 2.2), a second one is left for the parser to refuse.
+size_t http_head_skip(struct span in);
+
+// Parse one whole request head, as found by http_head_end().
+//   head  filled only on HTTP_OK
+// Refuses beyond the grammar: no Host or two with HTTP/1.1; Content-Length with Transfer-Encoding;
+// either one repeated or malformed; a transfer coding other than `chunked`, or chunked in HTTP/1.0.
+// Pure; any thread.
+enum http_result http_request_parse(
+	struct span in, const struct http_limits *limits, struct http_head *head);
+
+// Parse one whole answer head from an origin.
+//   request_method  what was asked: HEAD answers have no body
+// Pure; any thread.
+enum http_result http_answer_parse(struct span in, const struct http_limits *limits,
+	enum http_method request_method, struct http_head *head);
+
+static inline struct span http_field_name(
+	const struct http_head *head, const struct http_field *field)
+{
+	return (struct span){head->bytes + field->name_at, field->name_len};
+}
+
+static inline struct span http_field_value(
+	const struct http_head *head, const struct http_field *field)
+{
+	return (struct span){head->bytes + field->value_at, field->value_len};
+}
+
+// The first field with that id, or NULL. Go on with http_field_next().
+static inline const struct http_field *http_field_first(
+	const struct http_head *head, enum http_field_id id)
+{
+	return head->first[id] ? &head->fields[head->first[id] - 1] : NULL;
+}
+
+static inline const struct http_field *http_field_next(
+	const struct http_head *head, const struct http_field *field)
+{
+	return field->next ? &head->fields[field->next - 1] : NULL;
+}
