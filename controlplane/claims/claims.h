@@ -95,14 +95,18 @@ struct claims_seams {
 
 struct claims;
 
+// How many records a batch of the store must hold, so that it is never full: all that controllers
+// with `sessions_total` sessions and claimed ids can have to say before anything is saved.
+uint32_t claims_records(const struct claims_plan *plan, uint64_t sessions_total);
+
 // `store` and `ended` stay the caller's and outlive the claims. Returns NULL when memory is short.
 struct claims *claims_create(const struct claims_plan *plan, struct store *store,
 	struct ended *ended, const struct claims_seams *seams);
 void claims_destroy(struct claims *c);
 
-// The rooms, in the order of the snapshot (claim.room). At start, and with a reload; those that
-// stay (by line_id) keep what is known of them. Those not named any more are not touched again. At
-// most rooms_max. Not while busy.
+// The rooms, in the order of the snapshot (claim.room), at most rooms_max. At start, and with a
+// reload; those that stay (by line_id) keep what is known of them, those not named any more are not
+// touched again. claims_restore() follows. Not while busy.
 void claims_set_rooms(struct claims *c, const struct claims_room *rooms, uint32_t count);
 
 // A command changed the room's state. Returns false if no room has this line.
@@ -114,10 +118,10 @@ bool claims_set_state(struct claims *c, uint32_t line_id, uint8_t state);
 int claims_restore_lines(
 	struct store *store, struct place_line *(*line)(void *ctx, uint32_t line_id), void *ctx);
 
-// Take over sessions, claimed ids and ended sessions from the store, and after an unclean end let
-// nobody new in for one session. At start, after claims_set_rooms(), before workers run.
+// Take over sessions and claimed ids of rooms that are new from the store; the first time also the
+// sessions that ended early, and after an unclean end nobody new is let in for one session.
 //   max  records of each kind, more than these are an error
-// Returns 0 or -errno.
+// Returns 0 or -errno (-EAGAIN: the store is unsaved, so a room cannot be added now).
 int claims_restore(struct claims *c, uint64_t max, uint64_t now_ms);
 
 // Whether the last turn still waits for the store. Then leave the rings alone and call

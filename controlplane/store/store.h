@@ -20,13 +20,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "drivers/span.h"
-
 #define STORE_SECRET_BYTES 32u
 #define STORE_HASH_BYTES 32u
 #define STORE_TEXT_MAX 1024u // bytes of a message, or of an audit entry; longer ones are refused
 #define STORE_ERROR_MAX 256u
-#define STORE_HISTORY_MAX 1000u // audit entries and configurations kept, each
+#define STORE_HISTORY_MAX 1000 // audit entries and configurations kept, each
 #define STORE_AS_CONFIGURED 0xffu // in store_room: no command has said otherwise
 
 enum store_kind {
@@ -71,7 +69,7 @@ struct store_room {
 	uint32_t line_id;
 	uint8_t state; // enum gate_room_state, or STORE_AS_CONFIGURED
 	uint8_t mode; // enum gate_mode, or STORE_AS_CONFIGURED
-	struct span message; // UTF-8; empty: none
+	const char *message; // UTF-8; "" or NULL: none
 };
 
 struct store_secret {
@@ -92,7 +90,7 @@ struct store_config {
 
 struct store_audit {
 	uint64_t ms;
-	struct span text; // who did what, with what result; one line
+	const char *text; // who did what, with what result; one line
 };
 
 struct store_record {
