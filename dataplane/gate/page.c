@@ -20,7 +20,7 @@ static void fill_slot(struct writer *w, enum page_slot slot, const struct page_p
 	const struct status *status, const struct gate_room *room);
 
 static const uint16_t widths[] = {
-#define X(name, width) [PAGE_SLOT_##name] = width,
+#define X(name, width, text) [PAGE_SLOT_##name] = width,
 	PAGE_SLOTS(X)
 #undef X
 };
@@ -32,10 +32,10 @@ uint32_t page_slot_width(enum page_slot slot)
 }
 
 uint32_t page_body_bytes(
-	const struct page *page, enum page_language language, enum page_encoding encoding)
+	const struct page *page, enum accept_language language, enum accept_encoding encoding)
 {
-	assert(language < PAGE_LANGUAGE_COUNT);
-	assert(encoding < PAGE_ENCODING_COUNT);
+	assert(language < PAGE_LANGUAGES);
+	assert(encoding < PAGE_ENCODINGS);
 	return page->texts[language].variants[encoding].body_bytes;
 }
 
@@ -45,8 +45,8 @@ static void put_little_endian(struct writer *w, uint32_t n)
 		writer_char(w, (char)(n >> shift));
 }
 
-size_t page_render(const struct page *page, enum page_language language,
-	enum page_encoding encoding, const struct status *status, const struct gate_room *room,
+size_t page_render(const struct page *page, enum accept_language language,
+	enum accept_encoding encoding, const struct status *status, const struct gate_room *room,
 	char *out)
 {
 	struct writer w = {out, out + page_body_bytes(page, language, encoding)};
@@ -60,14 +60,14 @@ size_t page_render(const struct page *page, enum page_language language,
 		assert(slot.end <= w.end);
 		fill_slot(&slot, piece->slot, text->phrases, status, room);
 		writer_pad(&slot);
-		if (encoding == PAGE_GZIP) {
+		if (encoding == ACCEPT_GZIP) {
 			crc = (uint32_t)crc32_combine_op(crc, piece->crc, piece->crc_op);
 			crc = (uint32_t)crc32_z(
 				crc, (const Bytef *)w.at, (size_t)(slot.end - w.at));
 		}
 		w.at = slot.end;
 	}
-	if (encoding == PAGE_GZIP) {
+	if (encoding == ACCEPT_GZIP) {
 		put_little_endian(&w, crc);
 		put_little_endian(&w, variant->identity_bytes);
 	}

@@ -14,46 +14,36 @@
 // RFC 7932 9.2).
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "dataplane/gate/status.h"
+#include "dataplane/http/accept.h"
 #include "drivers/span.h"
 
 struct gate_room;
 
-enum page_language {
-	PAGE_ENGLISH,
-	PAGE_JAPANESE,
-	PAGE_LANGUAGE_COUNT,
-};
+#define PAGE_LANGUAGES (ACCEPT_JA + 1)
+#define PAGE_ENCODINGS (ACCEPT_BR + 1)
 
-enum page_encoding {
-	PAGE_IDENTITY,
-	PAGE_GZIP,
-	PAGE_BROTLI,
-	PAGE_ENCODING_COUNT,
-};
-
-// Name of the slot in a template, `{{name}}`, and its width in bytes. Values are HTML text, safe in
-// a quoted attribute as well.
+// Name of the slot in a template, `{{name}}`; its width in bytes; what it says. Values are HTML
+// text, safe between the quotes of an attribute too.
 #define PAGE_SLOTS(X) \
-	X(title, 80) /* of the document: the place, if there is one, and the state in words */ \
-	X(refresh, 3) /* s until a browser without script loads the page again */ \
-	X(state, 8) /* status_word() */ \
-	X(room, 63) /* name */ \
-	X(poll, 3) /* s until the script asks again */ \
-	X(place, 26) /* position with commas */ \
-	X(progress, 4) /* in 1/1000 */ \
-	X(ahead, 26) /* people with commas */ \
-	X(wait, 40) /* expected wait in words */ \
-	X(note, 6) /* the attribute `hidden` if the operator has nothing to say */ \
-	X(message, 512) /* of the operator */ \
-	X(time, 12) /* of the answer, UTC */
+	X(title, 96, "of the document: the place, if there is one, and the state") \
+	X(refresh, 3, "seconds until a browser without script loads the page again") \
+	X(state, 8, "status_word()") \
+	X(room, 63, "its name") \
+	X(poll, 3, "seconds until the script asks again") \
+	X(place, 26, "position with commas") \
+	X(progress, 4, "of the way to the turn, in 1/1000") \
+	X(ahead, 26, "people ahead, with commas") \
+	X(wait, 40, "expected wait in words") \
+	X(note, 6, "the attribute `hidden` if the operator has nothing to say") \
+	X(message, 512, "of the operator") \
+	X(time, 12, "of the answer, UTC")
 
 enum page_slot {
 	PAGE_SLOT_NONE,
-#define X(name, width) PAGE_SLOT_##name,
+#define X(name, width, text) PAGE_SLOT_##name,
 	PAGE_SLOTS(X)
 #undef X
 		PAGE_SLOT_COUNT,
@@ -92,20 +82,20 @@ struct page_variant {
 struct page_text {
 	const struct page_phrases *phrases;
 	struct span csp; // value of Content-Security-Policy; at most PAGE_CSP_BYTES_MAX
-	struct page_variant variants[PAGE_ENCODING_COUNT];
+	struct page_variant variants[PAGE_ENCODINGS];
 };
 
 struct page {
-	struct page_text texts[PAGE_LANGUAGE_COUNT];
+	struct page_text texts[PAGE_LANGUAGES];
 };
 
 // Length of the body that page_render() will write. Pure; any thread.
 uint32_t page_body_bytes(
-	const struct page *page, enum page_language language, enum page_encoding encoding);
+	const struct page *page, enum accept_language language, enum accept_encoding encoding);
 
 // Render the page for a visitor.
 //   out  at least page_body_bytes()
 // Returns that length. Pure; any thread.
-size_t page_render(const struct page *page, enum page_language language,
-	enum page_encoding encoding, const struct status *status, const struct gate_room *room,
+size_t page_render(const struct page *page, enum accept_language language,
+	enum accept_encoding encoding, const struct status *status, const struct gate_room *room,
 	char *out);
