@@ -74,6 +74,21 @@ const struct counters *worker_counters(const struct worker *worker)
 	return &worker->shown.counters;
 }
 
+unsigned worker_cpu(const struct worker *worker)
+{
+	return worker->plan.cpu;
+}
+
+const struct stream_driver *worker_driver(const struct worker *worker)
+{
+	return worker->driver;
+}
+
+const struct origin *worker_origin(const struct worker *worker)
+{
+	return worker->origin;
+}
+
 uint32_t worker_connections(const struct worker *worker)
 {
 	return atomic_load_explicit(&worker->shown.connections, memory_order_relaxed);
