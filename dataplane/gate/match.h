@@ -39,6 +39,11 @@ struct match {
 // Pure; any thread.
 struct match match_path(const struct gate_site *site, struct span target, char *scratch);
 
+// A Host value or authority as it is compared: lower-cased, port and one trailing dot dropped.
+//   scratch  MATCH_HOST_BYTES_MAX + 1 bytes
+// Returns the name in the scratch, or at == NULL if it is malformed. Pure; any thread.
+struct span match_host(struct span host, char *scratch);
+
 // Whether a map is in the order that look-ups rely on: hosts exact ones first, then by name; rooms
 // by name, with their index; a site's rooms longest path first. Names are compared as bytes. For
 // whoever builds a map, to assert.
