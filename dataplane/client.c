@@ -168,6 +168,7 @@ bool client_keep_rest(struct worker *w, struct conn *conn, struct span rest)
 void client_answered(struct worker *w, struct conn *conn)
 {
 	assert(conn->state == CONN_HEAD);
+	conn->was_served = true;
 	if (conn->close_after || (conn->has_ended && conn->buffered == 0)) {
 		client_close(w, conn, false);
 		return;
@@ -259,5 +260,16 @@ void client_resumed(struct worker *w)
 		struct conn *conn = conn_of(&w->conns, resumed.index, resumed.generation);
 		if (conn && conn->state == CONN_HEAD && !conn->is_pending)
 			client_resume(w, conn);
+	}
+}
+
+void client_close_idle(struct worker *w)
+{
+	struct conn *conn = conn_longest_idle(&w->conns);
+	for (unsigned i = 0; conn && conn != &w->conns.idle && i < CLOSE_MAX; i++) {
+		struct conn *next = conn->idle_next;
+		if (conn->was_served) // who has just connected is still answered
+			client_close(w, conn, false);
+		conn = next;
 	}
 }

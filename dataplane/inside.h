@@ -34,6 +34,7 @@
 #define BURST_MAX 64u // requests decided together: full lanes four times over
 #define EVENTS_MAX 256 // events of one turn
 #define DUE_MAX 64u // deadlines of one turn
+#define CLOSE_MAX 256u // idle connections closed in one turn while draining
 #define ANSWERS_MAX 256u // claim answers of one turn
 #define REPLY_BYTES_MAX 32768u // an answer of ours: a head and a page
 #define SITES_MAX 1024u // sites whose pre-flights are counted
@@ -65,7 +66,7 @@ struct preflights {
 // What control reads of a worker; the only part that two threads touch.
 struct worker_shown {
 	struct counters counters;
-	_Atomic uint32_t connections;
+	_Atomic uint32_t connections, busy;
 	_Atomic bool is_asleep;
 	_Atomic bool stop; // written: control
 	// The smallest key refused since control looked; a spin-free lock of one bit in
@@ -122,6 +123,8 @@ static inline void count(struct worker *w, enum counter which)
 // client.c
 void client_event(struct worker *w, const struct stream_event *event);
 void client_deadlines(struct worker *w);
+// While draining: nobody waits for what an idle connection might still ask.
+void client_close_idle(struct worker *w);
 // Offer the kept bytes of connections whose exchange has ended in this turn.
 void client_resumed(struct worker *w);
 // End a connection: its exchange, parked claim and deadline with it.

@@ -79,6 +79,11 @@ uint32_t worker_connections(const struct worker *worker)
 	return atomic_load_explicit(&worker->shown.connections, memory_order_relaxed);
 }
 
+uint32_t worker_busy(const struct worker *worker)
+{
+	return atomic_load_explicit(&worker->shown.busy, memory_order_relaxed);
+}
+
 bool worker_is_asleep(const struct worker *worker)
 {
 	return atomic_load_explicit(&worker->shown.is_asleep, memory_order_acquire);
@@ -224,6 +229,15 @@ static int take_events(struct worker *w)
 	return count_events;
 }
 
+// What control reads.
+static void show(struct worker *w)
+{
+	uint32_t busy = w->parked_count + origin_exchange_count(w->origin);
+	count(w, COUNTER_turns);
+	atomic_store_explicit(&w->shown.connections, w->conns.count, memory_order_relaxed);
+	atomic_store_explicit(&w->shown.busy, busy, memory_order_relaxed);
+}
+
 static void turn(struct worker *w)
 {
 	int event_count = take_events(w);
@@ -245,7 +259,8 @@ static void turn(struct worker *w)
 		client_resumed(w);
 		burst_run(w);
 	} while (w->resumed_count > 0);
+	if (w->is_draining)
+		client_close_idle(w);
 	report_flush(w);
-	count(w, COUNTER_turns);
-	atomic_store_explicit(&w->shown.connections, w->conns.count, memory_order_relaxed);
+	show(w);
 }

@@ -59,6 +59,7 @@ void worker_wake(struct worker *worker);
 // Control, at any time:
 const struct counters *worker_counters(const struct worker *worker);
 uint32_t worker_connections(const struct worker *worker); // open now
+uint32_t worker_busy(const struct worker *worker); // of those, with a request under way
 bool worker_is_asleep(
 	const struct worker *worker); // waiting for something to do: not standing still
 
