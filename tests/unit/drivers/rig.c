@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -106,8 +107,10 @@ int rig_turn(struct rig *rig, uint32_t wait_us)
 	assert_in_range(count, 0, rig->events_max);
 	for (int i = 0; i < count; i++) {
 		const struct stream_event *event = &rig->burst[i];
-		if (event->kind == STREAM_NONE)
+		if (event->kind == STREAM_NONE) {
+			rig->taken_back++;
 			continue;
+		}
 		struct rig_peer *peer = peer_of(rig, event);
 		note(peer, event);
 		if (rig->react)
@@ -223,4 +226,15 @@ void rig_require(enum sockets_engine engine)
 		skip();
 	}
 	uring_fini(&uring);
+}
+
+int rig_in_child(bool (*body)(void *mind), void *mind)
+{
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(body(mind) ? 0 : 1);
+	int status = -1;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return status;
 }

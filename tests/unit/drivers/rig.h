@@ -33,6 +33,7 @@ struct rig {
 	struct rig_peer peers[RIG_PEERS_MAX];
 	int peer_count;
 	int events; // in all
+	int taken_back; // STREAM_NONE among them
 	int events_max; // of a turn
 	struct stream_event burst[RIG_EVENTS_MAX];
 	// Called after an event was noted; may be NULL.
@@ -88,5 +89,19 @@ int rig_client_receive(struct rig *rig, int fd, char *into, size_t len);
 int rig_client_end(struct rig *rig, int fd);
 void rig_client_reset(int fd);
 
-// Teardown of a group: whether the engine at hand works here; skips the test if not.
+// Skip the test at hand if the kernel refuses this engine here.
 void rig_require(enum sockets_engine engine);
+
+// A test for each engine, which it finds in *state.
+#define RIG_ON(engine, number, test) \
+	{ \
+#test " (" engine ")", test, NULL, NULL, (void *)number \
+	}
+#define RIG_BOTH(test) RIG_ON("io_uring", SOCKETS_URING, test), RIG_ON("epoll", SOCKETS_EPOLL, test)
+static inline enum sockets_engine rig_engine(void **state)
+{
+	return (enum sockets_engine)(uintptr_t)*state;
+}
+
+// Run `body` in a child, so that it may spoil its process. Returns 0 if it returned true.
+int rig_in_child(bool (*body)(void *mind), void *mind);
