@@ -18,6 +18,15 @@ static bool method_is_ours_to_refuse(const struct item *item)
 	return item->head.method == HTTP_CONNECT || item->head.method == HTTP_TRACE;
 }
 
+// Whether one more pre-flight of the site may pass in this second.
+static bool preflight_may_pass(struct worker *w, const struct gate_site *site)
+{
+	struct preflights *seen = &w->preflights[site->index % SITES_MAX];
+	if (seen->second != w->now_s)
+		*seen = (struct preflights){.second = w->now_s};
+	return seen->count++ < site->preflight_rate;
+}
+
 void act(struct worker *w, struct item *item)
 {
 	struct decision decision;
@@ -33,8 +42,13 @@ void act(struct worker *w, struct item *item)
 		decide_item(w, item, &decision);
 	}
 	if (decision.refuses_claim)
-		report_refused(w, item->request.room->line_id, item->request.ticket->token.key,
-			decision.status.poll_after);
+		report_refused(
+			w, decision.claim.line_id, decision.claim.key, decision.claim.poll_after);
+	if (decision.is_preflight && !preflight_may_pass(w, item->request.site)) {
+		count(w, COUNTER_preflight_limited);
+		decision.action = DECIDE_ANSWER;
+		decision.answer = DECIDE_UNAVAILABLE;
+	}
 	count_decision(w, &decision);
 	if (decision.action == DECIDE_FORWARD)
 		forward(w, item, &decision);
@@ -171,7 +185,7 @@ static void reply(struct worker *w, struct item *item, const struct decision *de
 	struct conn *conn = item->conn;
 	struct carry_stale stale;
 	struct answer_frame frame = frame_of(w, conn);
-	carry_stale(&w->snapshot->map, &item->head, item->request.room, decision->sets_ticket,
+	carry_stale_find(&w->snapshot->map, &item->head, item->request.room, decision->sets_ticket,
 		w->now_s, &stale);
 	frame.minor = item->head.minor;
 	frame.is_head = item->head.method == HTTP_HEAD;
@@ -203,11 +217,15 @@ void act_refuse(struct worker *w, struct conn *conn, unsigned status)
 
 void act_refuse_too_large(struct worker *w, struct conn *conn, struct span head)
 {
+	struct http_head *salvaged = &w->items[w->item_count].head; // free: nothing was added
+	const struct gate_map *map = &w->snapshot->map;
 	struct carry_stale stale;
 	char scratch[MATCH_HOST_BYTES_MAX + 1];
+	struct span matched;
 	struct answer_frame frame = frame_of(w, conn);
-	carry_stale_raw(&w->snapshot->map, head, w->now_s, &stale);
-	frame.site = carry_site_raw(&w->snapshot->map, head, scratch);
+	carry_salvage(head, salvaged);
+	carry_stale_find(map, salvaged, NULL, 0, w->now_s, &stale);
+	frame.site = gate_map_site(map, salvaged->host, scratch, &matched);
 	frame.stale = &stale;
 	frame.close = true;
 	size_t bytes = answer_refusal(431, false, &frame, w->reply);

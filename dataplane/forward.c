@@ -7,15 +7,6 @@
 #include <assert.h>
 #include <string.h>
 
-// Whether one more pre-flight of the site may pass in this second.
-static bool preflight_may_pass(struct worker *w, const struct gate_site *site)
-{
-	struct preflights *seen = &w->preflights[site->index % SITES_MAX];
-	if (seen->second != w->now_s)
-		*seen = (struct preflights){.second = w->now_s};
-	return seen->count++ < site->preflight_rate;
-}
-
 static struct answer_frame frame_of(const struct worker *w, const struct conn *conn)
 {
 	return (struct answer_frame){.date = w->date,
@@ -44,8 +35,8 @@ static void remember(struct worker *w, struct conn *conn, const struct item *ite
 	char fields[ANSWER_FIELDS_BYTES_MAX];
 	struct carry_stale stale;
 	struct answer_frame frame = frame_of(w, conn);
-	carry_stale(&w->snapshot->map, &item->head, request->room, decision->sets_pass, w->now_s,
-		&stale);
+	carry_stale_find(&w->snapshot->map, &item->head, request->room, decision->sets_pass,
+		w->now_s, &stale);
 	frame.site = request->site;
 	frame.stale = &stale;
 	size_t bytes = answer_fields(decision, request, &frame, fields);
@@ -148,11 +139,6 @@ void forward(struct worker *w, struct item *item, const struct decision *decisio
 {
 	struct conn *conn = item->conn;
 	const struct gate_request *request = &item->request;
-	if (decision->is_preflight && !preflight_may_pass(w, request->site)) {
-		count(w, COUNTER_preflight_limited);
-		act_refuse(w, conn, 503);
-		return;
-	}
 	if (decision->is_uncounted)
 		report_passed(w, request->room);
 	remember(w, conn, item, decision);
