@@ -1,0 +1,39 @@
+// Where the origins are: an immutable table, built by control from the configuration and what names
+// resolve to, published in the snapshot, and freed when no worker can hold it any more. A name that
+// resolves anew makes a new table.
+#pragma once
+
+#include <stdint.h>
+
+#include "drivers/span.h"
+#include "drivers/stream.h"
+
+enum origin_table_balance {
+	ORIGIN_TABLE_LEAST, // the server with the fewest exchanges of this worker
+	ORIGIN_TABLE_SESSION, // a session stays with its server; without a session: the fewest
+};
+
+// One address. A server whose name resolves to three stands here three times, so that each has its
+// own health and its own connections; one whose name does not resolve does not stand here.
+struct origin_table_server {
+	uint64_t id; // a hash of the name and the address (and of how to speak to it): the same in
+		     // every generation, so that connections and health outlive one; never 0
+	struct span name; // as configured
+	struct stream_address address;
+};
+
+struct origin_table_origin {
+	uint64_t id; // a hash of the site's name: the same in every generation
+	struct span name; // of the site
+	uint8_t balance; // enum origin_table_balance
+	uint32_t server_first; // in `servers`
+	uint32_t server_count; // 0: every request gets 502
+};
+
+struct origin_table {
+	uint64_t generation; // grows with each table
+	uint32_t origin_count;
+	uint32_t server_count;
+	const struct origin_table_origin *origins; // gate_site.origin is an index into it
+	const struct origin_table_server *servers; // two origins may share one
+};
