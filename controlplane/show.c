@@ -3,6 +3,7 @@
 #include "controlplane/show.h"
 
 #include "controlplane/control.h"
+#include "controlplane/rooms.h"
 #include "drivers/sockets/sockets.h"
 
 #include <stdlib.h>
