@@ -1,3 +1,5 @@
+// See rig.h.
+
 #include "tests/unit/drivers/rig.h"
 
 #include <errno.h>
