@@ -11,9 +11,10 @@
 //
 // Life of a stream: an accepted one begins with STREAM_OPENED; a connected one begins with
 // stream_connect() and its STREAM_OPENED comes when the peer answered. It ends with exactly one of:
-// the worker's stream_close(), after which no event for it is delivered, not even from the burst in
-// hand; or STREAM_CLOSED, after which the worker must not use it. Either way the driver takes the
-// `struct stream` back.
+// the worker's stream_close(), after which no event for it is delivered: those still ahead in the
+// burst in hand become STREAM_NONE; or STREAM_CLOSED, after which the worker makes no call on it
+// (its fields may be read until the next turn). Either way the driver takes the `struct stream`
+// back.
 //
 // Memory: everything is allocated when the driver is created, from its plan. A stream that is idle
 // holds no buffer.
@@ -34,26 +35,26 @@ struct stream_address {
 };
 
 enum stream_event_kind {
+	STREAM_NONE, // taken back: the stream was closed earlier in this burst; skip it
 	STREAM_OPENED, // a peer connected, or our connect succeeded
 	STREAM_DATA, // `data` arrived; it lives until the next stream_poll()
 	STREAM_WRITABLE, // the queue of a stream whose stream_queued() had passed `queue_high` is
 			 // empty again
 	STREAM_EOF, // the peer will send no more; writing may go on
-	STREAM_CLOSED, // gone: reset, refused, or the driver ran out (`error` is an errno, 0 if the
-		       // peer just left)
+	STREAM_CLOSED, // gone: reset, refused, or the driver ran out (`error` is an errno); or both
+		       // sides have ended, EOF came and stream_shut() has sent its FIN (0)
 };
 
 struct stream_event {
 	enum stream_event_kind kind;
 	int error; // STREAM_CLOSED only
 	struct stream *stream;
-	void *user; // what stream_set_user() stored; NULL before that
 	struct span data; // STREAM_DATA only; never empty
 };
 
 // The first member of every driver's own stream struct.
 struct stream {
-	void *user; // the worker's; the driver only hands it back
+	void *user; // the worker's; NULL when an accepted stream opens
 	uint16_t listener; // index of the listener that accepted it; STREAM_CONNECTED if we
 			   // connected
 	struct stream_address peer; // from the PROXY protocol where the listener speaks it
@@ -82,22 +83,26 @@ struct stream_driver_ops {
 struct stream_driver {
 	const struct stream_driver_ops *ops;
 	size_t queue_high; // bytes; a stream with more than this queued asks its writer to stop
+	uint64_t now_us; // CLOCK_MONOTONIC of this turn; written by stream_poll(), once
 };
 
 // Take in one turn: flush what is due, wait at most `wait_us` if nothing is ready (0: do not wait),
-// and fill `events`. Events of one stream are in order. Returns how many; never an error: a driver
-// that cannot go on aborts. Spans of the previous turn's events die here.
+// and fill `events`, at least STREAM_EVENTS_MIN of them. Events of one stream are in order. Returns
+// how many; never an error: a driver that cannot go on aborts. Spans of the previous turn's events
+// die here. The array stays in the driver's hands until the next turn (stream_close() looks at it).
+#define STREAM_EVENTS_MIN 4
 static inline int stream_poll(
 	struct stream_driver *d, struct stream_event *events, int events_max, uint32_t wait_us)
 {
 	return d->ops->poll(d, events, events_max, wait_us);
 }
 
-// Send `parts` in order, after what is still queued. What the peer does not take now is copied into
-// the driver's pool and sent later; the caller's bytes are free when this returns. Returns the
-// bytes taken: all of them, or less when the pool is exhausted (the stream is then of no use: close
-// it). A caller that streams looks at stream_queued() afterwards and pauses its source above
-// `queue_high`.
+// Send `parts`, at most STREAM_PARTS_MAX, in order, after what is still queued. What the peer does
+// not take now is copied into the driver's pool and sent later; the caller's bytes are free when
+// this returns. Returns the bytes taken: all of them, or less when the pool is exhausted (the
+// stream is then of no use: close it). A caller that streams looks at stream_queued() afterwards
+// and pauses its source above `queue_high`.
+#define STREAM_PARTS_MAX 64
 static inline size_t stream_write(
 	struct stream_driver *d, struct stream *s, const struct span *parts, unsigned count)
 {
@@ -110,14 +115,18 @@ static inline size_t stream_queued(const struct stream_driver *d, const struct s
 	return d->ops->queued(d, s);
 }
 
-// Send no more: FIN after what is queued. Reading goes on.
+// Send no more: FIN after what is queued. Reading goes on, so this and then dropping what comes
+// until STREAM_CLOSED is how to part from a peer that still sends (RFC 9112 9.6). No writes after
+// it.
 static inline void stream_shut(struct stream_driver *d, struct stream *s)
 {
 	d->ops->shut(d, s);
 }
 
 // Give the stream back. With `reset` false what is queued is still sent (within the driver's linger
-// deadline), then FIN; with true the peer gets a RST and the queue is dropped.
+// deadline), then FIN; with true the peer gets a RST and the queue is dropped. A kernel answers
+// bytes that nobody read, or that come after this, by RST, which may cost the peer the end of what
+// we sent: where the peer may still be sending, stream_shut() first.
 static inline void stream_close(struct stream_driver *d, struct stream *s, bool reset)
 {
 	d->ops->close(d, s, reset);
@@ -125,7 +134,7 @@ static inline void stream_close(struct stream_driver *d, struct stream *s, bool 
 
 // Stop reading, so that the peer's window fills. Data already received may still arrive as events:
 // at most a few buffers; the caller must take them. Pausing twice, or resuming what is not paused,
-// changes nothing.
+// changes nothing. That the peer is gone may go unnoticed until the stream is resumed or written.
 static inline void stream_pause(struct stream_driver *d, struct stream *s)
 {
 	d->ops->pause(d, s);

@@ -10,8 +10,19 @@
 //   claims ────────────▶│ present ─▶ reservations ─▶ grants ─▶ changes ─▶ (claims/) ─▶ store
 //   ticks ─────────────▶│ threshold · floor · open ─▶ the line's words ─▶ workers
 //
+// A turn, in this order; what a turn decided is seen by nobody before the store has it:
+//
+//   1. controller_claim() for each claim, controller_leave(), controller_end(), _free(), _gone(),
+//      controller_refused()
+//   2. controller_tick()
+//   3. controller_later() until it returns false: answers of claims that were put off
+//   4. controller_changes(), and the store commits them
+//   5. the answers leave
+//   6. controller_publish()
+//
 // Times are unix milliseconds of cluster time; they never go back (a step back is taken as standing
-// still).
+// still). A gap of more than CONTROLLER_GAP_MS between events is taken as an outage. Control thread
+// only.
 #pragma once
 
 #include <stdbool.h>
@@ -20,13 +31,19 @@
 #include "dataplane/gate/claim.h"
 #include "dataplane/gate/place.h"
 
+#define CONTROLLER_GAP_MS 2000u // nothing heard for longer: the process stood still
+#define CONTROLLER_AHEAD_MS 5000u // the threshold runs ahead by the slots expected within this
+#define CONTROLLER_NEXT_MAX_S 10u // longest poll_after of `next`
+#define CONTROLLER_LATER_MS 500u // a claim is put off by no longer
+#define CONTROLLER_CHANGES_MAX 32768u // changes in one turn; full: nothing begins or ends in it
+
 struct controller;
 
 // What the configuration says about the room. A reload may change any of it.
 struct controller_limits {
 	uint32_t capacity; // sessions at once; 0: no limit
 	uint32_t rate_count; // new people per rate_period_ms; 0: no limit
-	uint32_t rate_period_ms; // of rate_count
+	uint32_t rate_period_ms; // of rate_count; up to a day
 	uint32_t burst; // people; bucket depth; at least 1
 	uint32_t session_s;
 	uint32_t claim_s; // how long a turn waits to be taken
@@ -34,19 +51,24 @@ struct controller_limits {
 	bool direct; // newcomers may be admitted without a ticket while nobody waits
 };
 
-// Hard bounds, fixed at creation.
+// Hard bounds, fixed at creation; memory is 200 bytes for each session, 72 for each of the present
+// and 40 for each of the left.
 struct controller_bounds {
-	uint32_t sessions_max; // sessions, and claimed ids kept
-	uint32_t present_max; // present visitors
+	uint32_t sessions_max; // sessions, and claimed ids kept; full: nobody is granted (counted)
+	uint32_t present_max; // present visitors; full: the smallest keys are kept, and floor waits
+			      // for the others
 	uint32_t left_max; // tickets given back and not yet passed by floor
+	uint32_t later_max; // claims put off at once; 0: every claim is answered at once
+	uint64_t seed; // random, for the hash tables
 };
 
 // What must outlast the process. Collected between controller_changes() calls.
 enum controller_change_kind {
 	CONTROLLER_GRANTED, // a session began: session, visitor, key, expires
-	CONTROLLER_RENEWED, // session, expires
+	CONTROLLER_RENEWED, // session, visitor, expires
 	CONTROLLER_ENDED, // session over: ended, expired or undone; its slot is free
-	CONTROLLER_FORGET, // the claimed id of visitor need not be kept any more
+	CONTROLLER_FORGET, // the claimed id of visitor need not be kept any more; always after its
+			   // CONTROLLER_ENDED
 };
 
 struct controller_change {
@@ -64,36 +86,54 @@ struct controller_view {
 	uint64_t reserved; // slots held for the present
 	uint64_t sessions; // slots taken
 	uint64_t sessions_max_seen;
-	uint64_t admitted_total, direct_total, lapsed_total, left_total, ended_total, expired_total;
-	uint64_t inversions_total; // grants to a key larger than that of a present visitor without
-				   // reservation: stays 0
+	uint64_t admitted_total; // grants, with those directly
+	uint64_t direct_total, undone_total; // direct grants; of those, not delivered
+	uint64_t lapsed_total, left_total, ended_total, expired_total;
+	uint64_t overtakes_total; // grants before a present visitor of a smaller key, both holding
+				  // a reservation; without one it cannot be
+	uint64_t sessions_full_total, present_full_total, left_full_total; // bounds met
+	uint64_t gaps_total; // outages noticed by the clock
+	uint32_t slot_ms; // length of a slot of the line now
 	double yield; // observed share of the called that come
 	double outflow; // tickets per second that the threshold passes, measured
 	double admit_rate; // admissions per second over the last 10 s
 };
 
-// `line` stays the caller's and outlives the controller; threshold and floor found in it are taken
-// over (never lowered). Returns NULL when memory is short.
+// `line` stays the caller's and outlives the controller; it has begun (place_begin), and threshold
+// and floor found in it are taken over (never lowered). Returns NULL when memory is short.
 struct controller *controller_create(const struct controller_limits *limits,
 	const struct controller_bounds *bounds, struct place_line *line, uint64_t now_ms);
+
+// Accepts NULL.
 void controller_destroy(struct controller *c);
 
 void controller_set_limits(
 	struct controller *c, const struct controller_limits *limits, uint64_t now_ms);
 
 // Put back what the store knew, after a restart. Before the first tick.
-void controller_restore(
-	struct controller *c, const struct controller_change *granted, uint64_t now_ms);
+//   change  CONTROLLER_GRANTED: a session, whose slot is taken until it expires (or a claimed id,
+//           if it has expired); CONTROLLER_ENDED: a claimed id whose session is over
+// Returns false if sessions_max is reached, or the visitor or session is known already.
+bool controller_restore(
+	struct controller *c, const struct controller_change *change, uint64_t now_ms);
 
 // Whether the line can be polled and granted: false while paused, closed, the store away, or claims
-// refused. The claim windows stand still meanwhile and begin anew after.
+// refused. The claim windows stand still meanwhile and begin anew after. Renewals, ends and second
+// claims are answered all the same. True after creation.
 void controller_set_available(struct controller *c, bool available, uint64_t now_ms);
 
 // Decide one claim of any answered kind.
-//   session  a fresh random id, used if a session begins
+//   session  a fresh random id, not 0, used if a session begins
 //   answer   filled; request, generation and the like are copied from the claim
-void controller_claim(struct controller *c, const struct claim *claim, uint64_t session,
+// Returns false if the claim is put off, because its turn is less than CONTROLLER_LATER_MS away:
+// the answer comes from controller_later(). Never with bounds.later_max 0.
+bool controller_claim(struct controller *c, const struct claim *claim, uint64_t session,
 	uint64_t now_ms, struct claim_answer *answer);
+
+// The next answer to a claim that was put off, with the worker that waits for it. Returns false
+// when there are no more in this turn.
+bool controller_later(
+	struct controller *c, uint64_t now_ms, struct claim_answer *answer, uint8_t *worker);
 
 // A claim was refused before it reached control (ring full, timed out): floor stays below `key` for
 // twice poll_after.
@@ -109,16 +149,16 @@ void controller_gone(struct controller *c, uint64_t visitor, uint64_t session, u
 bool controller_end(struct controller *c, uint64_t session, uint64_t now_ms);
 void controller_free(struct controller *c, uint64_t session, uint64_t now_ms);
 
-// A ticket was given back. Returns false if that is not known of (left_max reached: it lapses
-// instead).
+// A ticket was given back. Returns false if that is not known of: it was used or has lapsed, or
+// left_max is reached (it lapses instead).
 bool controller_leave(struct controller *c, uint64_t key, uint64_t visitor, uint64_t now_ms);
 
-// `release N`: call N more people than the limits would, now; capacity and rate still hold for the
-// grants.
+// `release N`: call N more people than the limits would, now, as far as there are so many; capacity
+// and rate still hold for the grants. While not available it waits until it is.
 void controller_release(struct controller *c, uint64_t count, uint64_t now_ms);
 
-// One turn: close slots, expire sessions and presences, refill the bucket, move threshold and
-// floor, reserve. Every 10 to 100 ms. Work is bounded.
+// One turn: close slots, expire sessions and presences, move threshold and floor. Every 10 to 100
+// ms. Work is bounded.
 void controller_tick(struct controller *c, uint64_t now_ms);
 
 // Write threshold, floor, open and the expected wait to the line's words. Last in a turn, after the

@@ -34,6 +34,7 @@ struct claim {
 	uint32_t line_id; // of the room, so that a claim that crosses a reload is never charged to
 			  // another room
 	uint64_t sent_ms; // cluster time
+	uint64_t reserved;
 };
 static_assert(sizeof(struct claim) == 64, "one cache line, one ring element");
 

@@ -6,16 +6,18 @@
 // A line keeps one atomic word, slot and seq of its next ticket; a mint is one fetch-add. Whoever
 // moves the word to a new slot first stores the old slot's count into a cell; control closes slots
 // behind the clock, turns cells into an index of (slot, tickets before it) and frees the cell. The
-// word, the cells and the index live in one file mapped MAP_SHARED, preallocated and sparse.
+// word, the cells and the index live in one file mapped MAP_SHARED, sparse, allocated ahead of use.
 //
-// A cell is free when the slot it held has been taken into the index. While the cell of the next
-// slot is not free, or the index is full, nobody moves the word: the current slot goes on (a carry
-// out of seq runs into slot, which is correct), so slots get longer when control is late, and no
-// count is ever lost.
+// A cell is free when the slot it held is in the index. While the cell of the next slot is not
+// free, nobody moves the word: the current slot goes on, so slots get longer when control is late,
+// and no count is ever lost. As the index fills, control makes slots longer before it is full
+// (`stride`). A slot that is full passes its tickets on to the next one.
 #pragma once
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define PLACE_SLOT_MS 10u
@@ -23,7 +25,12 @@
 #define PLACE_APPLIANCE_BITS 6u
 #define PLACE_SLOT_SHIFT (PLACE_SEQ_BITS + PLACE_APPLIANCE_BITS)
 #define PLACE_SEQ_MAX ((1u << PLACE_SEQ_BITS) - 1)
+#define PLACE_SLOT_MAX ((1ull << (64 - PLACE_SLOT_SHIFT)) - 1)
+#define PLACE_MINTS_MAX 1024u // mints that may be under way at once, on all cores
+#define PLACE_SLOT_TICKETS (PLACE_SEQ_MAX - PLACE_MINTS_MAX) // a slot with as many is full
 #define PLACE_CELLS 4096u // slots that control may be late by: 41 s
+#define PLACE_STRIDE_MAX 4096u // slots: how long the longest gets as the index fills
+#define PLACE_READY_STEP 4096u // entries allocated on disk at a time
 
 static inline uint64_t place_key(uint64_t slot, uint64_t seq, uint64_t appliance)
 {
@@ -46,10 +53,10 @@ static inline uint64_t place_key_of_ms(uint64_t ms)
 	return place_key(ms / PLACE_SLOT_MS, 0, 0);
 }
 
-// One entry of the index: `base` tickets were minted in slots below `slot`.
+// One entry of the index. Written whole by control before index_end covers it, then never changed.
 struct place_entry {
-	uint64_t slot;
-	uint64_t base;
+	_Atomic uint64_t held; // slot << 24 | tickets in it, at least one
+	_Atomic uint64_t base; // tickets in slots below it
 };
 
 // `open`: what a worker may admit directly now, and whether there is a line.
@@ -69,59 +76,82 @@ struct place_line {
 				   // UINT64_MAX: unknown
 	_Atomic uint64_t wait_high; // the same, high end
 	_Atomic uint32_t next_poll_after; // s, what `next` is told (1 to 10); written: control
-	uint32_t line_id; // whose line this is; 0: free
-	uint64_t reserved0;
+	uint32_t line_id; // whose line this is
+	_Atomic uint64_t bucket_full_ms; // cluster time at which the rate's bucket will be full
+					 // again; written: control, before a grant that it counts
 
 	// line 1: minting
 	_Atomic uint64_t word; // slot << PLACE_SEQ_BITS | seq of the next ticket; written: workers
 			       // and control
-	uint64_t reserved1[7];
+	_Atomic uint64_t stride; // slots begin at multiples of this, a power of two; written:
+				 // control
+	uint64_t reserved1[6];
 
 	// line 2: what control has counted
 	_Atomic uint64_t closed; // slots below this one are in the index; written: control
-	_Atomic uint64_t closed_total; // tickets in them, ever; written: control
 	_Atomic uint64_t index_first; // entries below this number are gone (floor has passed them);
 				      // written: control
 	_Atomic uint64_t
 		index_end; // entry i, index_first <= i < index_end, is entries[i % entries_max]
-	uint64_t entries_max; // fixed when the file is made
+	uint64_t entries_max; // fixed when the line is made
+	_Atomic uint64_t entries_ready; // entries[] below this are allocated; written: place_file
 	uint64_t reserved2[3];
 
 	_Atomic uint64_t cells[PLACE_CELLS]; // slot << 24 | tickets, of slot % PLACE_CELLS;
 					     // written: mints (a maximum)
 	struct place_entry entries[]; // entries_max of them; written: control
 };
+static_assert(offsetof(struct place_line, word) == 64, "mints do not disturb polls");
+static_assert(offsetof(struct place_line, closed) == 128, "nor does control");
+
+// Bytes of a line of `entries_max` entries.
+static inline size_t place_line_bytes(uint64_t entries_max)
+{
+	return sizeof(struct place_line) + entries_max * sizeof(struct place_entry);
+}
+
+// Make an empty line of zeroed memory (place_line_bytes). `entries_max` at least 2. Control only.
+void place_line_init(struct place_line *line, uint32_t line_id, uint64_t entries_max);
 
 // Draw the next place of a line.
 //   now_slot   cluster time in slots
 //   appliance  below 64
-// The slot is the largest of now_slot, the word's, and the threshold's + 1. Sets PLACE_OPEN_LINE
-// before the key exists. Returns the key. Any worker, at any time; lock-free.
+// The slot is the largest of now_slot, the word's, and the first that threshold has not entered.
+// Sets PLACE_OPEN_LINE before the key exists. Returns the key, or 0 when the line takes nobody: the
+// slot is full, and control has been away for PLACE_CELLS slots or found no room in the index. Any
+// worker, at any time; lock-free.
 uint64_t place_mint(struct place_line *line, uint64_t now_slot, uint64_t appliance);
 
+// Take one direct claim from `open`. Returns false if there is a line, a hold, or none left. Any
+// worker; lock-free.
+bool place_take_open(struct place_line *line);
+
 // How many tickets of the line stand before `key`.
-// Returns whether the rank is exact: false for a key whose slot the index does not know
-// (late-learnt), which gets the place of its slot's last known. Any thread, beside mints and
-// control's work.
+// Returns whether the rank is exact: false for a key that was not counted (late-learnt, or
+// forgotten below floor), which gets the place of its slot's last known. Any thread, beside mints
+// and control's work.
 bool place_rank(const struct place_line *line, uint64_t key, uint64_t *rank);
 
 // Tickets ever minted in the line. Any thread.
 uint64_t place_total(const struct place_line *line);
 
 // Close every slot below `slot` (nothing can be minted there any more) and take their counts into
-// the index, as far as there is room. Control only. Returns how many tickets were newly counted.
+// the index, as far as there is room. Of long slots (`stride`) only whole ones. Control only.
+// Returns how many tickets were newly counted.
 uint64_t place_close(struct place_line *line, uint64_t slot);
 
-// The smallest key below which at least `rank` tickets of closed slots stand; with more ranks than
-// there are tickets, the first key of slot `closed`. For moving the threshold. Control only.
+// The smallest key below which at least `rank` tickets of closed slots stand (those forgotten
+// count as standing); with more ranks than there are tickets, the first key of slot `closed`. For
+// moving the threshold. Control only.
 uint64_t place_key_at(const struct place_line *line, uint64_t rank);
 
-// Forget entries wholly below `floor`. Control only.
+// Forget entries wholly below `floor`, but for the last. Control only.
 void place_trim(struct place_line *line, uint64_t floor);
 
 // Begin a fresh slot, after a restart: later mints lie above everything minted before and above
-// `now_slot`. Control only, before workers run.
-void place_begin(struct place_line *line, uint64_t now_slot);
+// `now_slot`. An index that a power loss left torn is cut back to its sound beginning. Returns
+// false if the index has no room, then the old slot goes on. Control only, before workers run.
+bool place_begin(struct place_line *line, uint64_t now_slot);
 
 // The file: a header page, then `lines_max` lines.
 struct place_file;
@@ -133,9 +163,14 @@ struct place_file;
 int place_file_open(
 	const char *path, uint32_t lines_max, uint64_t entries_max, struct place_file **file);
 
-// The line of `line_id`, taken if new. NULL when all lines are taken. Control only, at start and
-// reload.
+// The line of `line_id`, taken if new. NULL with errno set: ENFILE when all lines are taken, or why
+// the disk has no room. Control only, at start and reload.
 struct place_line *place_file_line(struct place_file *file, uint32_t line_id);
+
+// Allocate disk blocks ahead of every index, so that a full disk is an error here and never a
+// signal at a store. Control only, every turn; cheap when there is nothing to do. Returns 0 or the
+// first -errno; lines that got nothing make their slots longer.
+int place_file_prepare(struct place_file *file);
 
 // The last cluster time stored (unix ms), so that it does not go back over a restart; and storing
 // it.

@@ -22,6 +22,8 @@ void answer_event(struct exchange *x, const struct stream_event *event)
 	assert(x->state != RELAY_CONNECTING || event->kind == STREAM_OPENED ||
 		event->kind == STREAM_CLOSED);
 	switch (event->kind) {
+	case STREAM_NONE:
+		return;
 	case STREAM_OPENED:
 		relay_opened(x);
 		return;

@@ -1,0 +1,298 @@
+// The configuration: one YAML file, read once into a struct that never changes again.
+//
+// keys.def has every key with its type, range, default and help; this header has the same keys as
+// the program sees them. A reload loads a second configuration beside the first, and the caller
+// frees the old one when nobody holds it. Numbers whose key may be `none` are 0 then; texts NULL.
+//
+// All functions run on the control thread (or before it starts). None keeps state.
+#pragma once
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define CONFIG_NAME_MAX 63 // bytes of the name of a room, site or user
+#define CONFIG_ROOMS_MAX 1024 // over all sites
+#define CONFIG_HOSTS_MAX 4096 // over all sites
+#define CONFIG_FILE_BYTES_MAX (1u << 20)
+#define CONFIG_ERRORS_MAX 1000 // listed in a report; the others are counted
+
+enum config_driver {
+	CONFIG_DRIVER_SOCKETS,
+	CONFIG_DRIVER_DPDK,
+};
+
+enum config_log {
+	CONFIG_LOG_ERROR,
+	CONFIG_LOG_WARNING,
+	CONFIG_LOG_INFO,
+	CONFIG_LOG_DEBUG,
+};
+
+enum config_balance {
+	CONFIG_BALANCE_LEAST, // the server with the fewest requests in flight
+	CONFIG_BALANCE_SESSION, // a session stays with its server
+};
+
+enum config_same_site {
+	CONFIG_SAME_SITE_LAX,
+	CONFIG_SAME_SITE_STRICT,
+	CONFIG_SAME_SITE_NONE,
+};
+
+enum config_mode {
+	CONFIG_MODE_AUTO,
+	CONFIG_MODE_ALWAYS,
+	CONFIG_MODE_OFF,
+	CONFIG_MODE_REJECT,
+};
+
+enum config_on_store_loss {
+	CONFIG_ON_STORE_LOSS_HOLD,
+};
+
+// Where something listens. IPv4 is stored mapped (::ffff:a.b.c.d).
+struct config_address {
+	const char *text; // as written
+	uint8_t ip[16];
+	uint16_t port;
+};
+
+// A network: the first `bits` of `ip` count. IPv4 is stored mapped, its bits 96 to 128.
+struct config_network {
+	const char *text;
+	uint8_t ip[16];
+	uint8_t bits;
+};
+
+// A server of an origin. A name is resolved by whoever connects.
+struct config_server {
+	const char *text;
+	const char *host; // an address without brackets, or a name in lower case
+	uint16_t port;
+};
+
+// `count` in each `period_ms`; count 0: no limit.
+struct config_rate {
+	uint64_t count;
+	uint64_t period_ms; // 1000, 60000 or 3600000
+};
+
+// Lists are `count` elements from `at` on; `at` is NULL when there are none.
+struct config_cores {
+	uint32_t count;
+	uint64_t *at;
+};
+
+struct config_texts {
+	uint32_t count;
+	const char **at;
+};
+
+struct config_networks {
+	uint32_t count;
+	struct config_network *at;
+};
+
+struct config_servers {
+	uint32_t count;
+	struct config_server *at;
+};
+
+struct config_listen {
+	struct config_address address;
+	bool proxy_protocol;
+};
+
+struct config_listens {
+	uint32_t count;
+	struct config_listen *at;
+};
+
+struct config_http {
+	uint64_t line_bytes, head_bytes, fields; // limits of a request head, and of an origin's
+	uint64_t head_timeout_ms; // absolute, from the first byte (or the accept) to the blank line
+	uint64_t body_timeout_ms; // absolute, for a whole body
+	uint64_t idle_timeout_ms; // between requests
+	uint64_t send_timeout_ms; // a peer that takes nothing of what is queued for it
+	uint64_t rate_min; // bytes/s; a body that comes slower for send_timeout is given up
+};
+
+struct config_buffers {
+	uint64_t size_bytes;
+	uint64_t per_worker;
+	uint64_t queue_bytes; // queued for one peer, above which its source is paused
+};
+
+// TLS to an origin.
+struct config_tls {
+	const char *ca; // file; NULL: the system's
+	const char *name; // asked for (SNI) and verified; NULL: the server's host
+};
+
+struct config_origin {
+	struct config_servers servers;
+	enum config_balance balance;
+	struct config_tls *tls; // NULL: plain
+	uint64_t connect_timeout_ms;
+	uint64_t answer_timeout_ms; // from the request sent to the answer's head, and between reads
+	uint64_t idle_timeout_ms; // a kept connection; 0: none is kept
+	uint64_t idle_max; // kept per worker and server
+	uint64_t fails; // failures in a row that set a server aside
+	uint64_t retry_ms; // for how long
+};
+
+struct config_room {
+	const char *name;
+	const char *path;
+	uint64_t capacity; // people; 0: no limit
+	struct config_rate rate;
+	uint64_t burst; // people; at least 1
+	uint64_t session_s;
+	uint64_t claim_s;
+	bool sliding;
+	enum config_mode mode;
+	uint64_t queue_status; // 200, 202, 429 or 503
+	uint64_t ticket_ttl_s;
+	uint64_t line_max; // people; 0: no limit
+	enum config_on_store_loss on_store_loss;
+	uint32_t line_id; // derived: low 32 bits of XXH3-64 of the name
+};
+
+struct config_rooms {
+	uint32_t count;
+	struct config_room *at;
+};
+
+struct config_site {
+	const char *name;
+	struct config_texts hosts; // lower case, without a trailing dot; wildcards as "*.x"
+	bool case_sensitive;
+	const char *cookie_domain; // NULL: none
+	enum config_same_site pass_same_site;
+	struct config_rate preflight_rate;
+	struct config_origin *origin;
+	struct config_rooms rooms;
+};
+
+struct config_sites {
+	uint32_t count;
+	struct config_site *at;
+};
+
+struct config {
+	enum config_driver driver;
+	struct config_cores workers; // count 0: all but one
+	uint64_t connections;
+	uint64_t origin_connections;
+	uint64_t connections_per_source;
+	const char *state;
+	const char *user; // NULL: sluice where that user exists
+	uint64_t drain_ms;
+	enum config_log log;
+	struct config_listens listen;
+	struct config_networks trusted_proxies;
+	struct config_http *http;
+	struct config_buffers *buffers;
+	uint64_t sessions_max; // per room
+	uint64_t present_max; // per room
+	uint64_t left_max; // per room
+	uint64_t ended_max;
+	uint64_t secrets_max;
+	struct config_sites sites;
+};
+
+// What the memory bill counts by.
+enum config_per {
+	CONFIG_PER_PROCESS,
+	CONFIG_PER_WORKER,
+	CONFIG_PER_CONNECTION,
+	CONFIG_PER_ORIGIN_CONNECTION,
+	CONFIG_PER_BUFFER, // buffers.per_worker of each worker
+	CONFIG_PER_ROOM,
+	CONFIG_PER_SESSION, // sessions_max of each room
+	CONFIG_PER_PRESENT, // present_max of each room
+	CONFIG_PER_LEFT, // left_max of each room
+	CONFIG_PER_ENDED,
+	CONFIG_PER_SECRET,
+};
+
+// One line of the bill: a table or pool, filled in by whoever knows the size of its entries.
+struct config_bill_row {
+	const char *name;
+	enum config_per per;
+	uint32_t times; // entries for each of `per`
+	uint64_t entry_bytes;
+};
+
+struct config_bill {
+	uint32_t row_count;
+	const struct config_bill_row *rows;
+};
+
+// What `check` measures a configuration against.
+struct config_machine {
+	uint64_t descriptors; // RLIMIT_NOFILE, hard
+	uint64_t memory_bytes;
+	cpu_set_t cores; // that this process may run on
+	bool (*has_user)(const char *name);
+	struct config_bill bill; // no rows: memory is not checked
+};
+
+// The machine that this process runs on, with an empty bill; the caller adds its own.
+void config_machine_read(struct config_machine *machine);
+
+// What was wrong: `count` texts of the form `FILE:LINE:COLUMN: ...`, in the order of the file, of
+// which the first CONFIG_ERRORS_MAX are listed. Begin with {0}; config_report_fini() frees the
+// texts.
+struct config_report {
+	uint32_t count;
+	uint32_t listed;
+	struct config_error *errors;
+};
+
+struct config_error {
+	uint32_t line, column; // from 1
+	char *text; // one line, without its end
+};
+
+void config_report_print(const struct config_report *report, FILE *out);
+void config_report_fini(struct config_report *report);
+
+// Read, parse and check the file `path`.
+//   machine  what to measure it against
+//   config   filled on success; the caller ends it with config_destroy()
+//   report   gets every error, not only the first
+// Returns 0, -EINVAL with at least one error in the report, or -ENOMEM.
+int config_load(const char *path, const struct config_machine *machine, struct config **config,
+	struct config_report *report);
+
+// The same from memory. `path` names the text in errors, and relative files are looked for beside
+// it. Does no I/O but what `machine` does.
+int config_read(const char *path, const char *text, size_t len,
+	const struct config_machine *machine, struct config **config, struct config_report *report);
+
+void config_destroy(struct config *config);
+
+// Write the keys that differ and that only a restart can change, one a line. Returns how many.
+uint32_t config_diff(const struct config *now, const struct config *next, FILE *out);
+
+// Write the memory bill as a grid: name, entries, bytes each, bytes; then the total.
+//   worker_count  workers that will run
+void config_bill_print(const struct config *config, const struct config_bill *bill,
+	uint32_t worker_count, FILE *out);
+
+// Its total, in bytes; UINT64_MAX if it does not fit.
+uint64_t config_bill_total(
+	const struct config *config, const struct config_bill *bill, uint32_t worker_count);
+
+// How many workers run on `machine`: as many as named, else one on each core but one, at least one.
+uint32_t config_worker_count(const struct config *config, const struct config_machine *machine);
+
+// The table of keys: as a grid for people, as a JSON array, as the page sluice.yaml(5) in mdoc, and
+// as a commented example that is itself a valid configuration.
+void config_print_keys(FILE *out);
+void config_print_json(FILE *out);
+void config_print_manual(FILE *out);
+void config_print_example(FILE *out);

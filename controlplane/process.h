@@ -1,0 +1,26 @@
+// What the process asks of the system at start: EAL, cores, privileges.
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+// Initialise DPDK's EAL without devices, hugepages, shared configuration or telemetry socket, so
+// that rings and RCU work and instances do not disturb each other. Leaves the thread's affinity as
+// it was. Returns 0 or -errno. Once, by the main thread.
+int process_init_eal(void);
+
+// The cores this process may run on, ascending. Returns how many (at most `max` are written).
+unsigned process_cpus(unsigned *cpus, unsigned max);
+
+// Pin the calling thread to one core. Returns 0 or -errno.
+int process_pin(unsigned cpu);
+
+// Raise the limit of open files to `wanted`, or to the hard limit. Returns the limit in force.
+uint64_t process_raise_files(uint64_t wanted);
+
+// Look a user up. Returns 0, or -ENOENT.
+int process_user(const char *name, uid_t *uid, gid_t *gid);
+
+// Become `uid` and `gid` for good, with no supplementary groups, no capabilities and no way back
+// (no_new_privs). Returns 0 or -errno; after a failure the process must end.
+int process_drop(uid_t uid, gid_t gid);

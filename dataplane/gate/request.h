@@ -1,0 +1,115 @@
+// A visitor's request, read once: everything the decision needs.
+//
+// Three steps, so that the tokens of a burst are verified together:
+//
+//   gate_request_read()    from the head: where it goes, what it may have, which tokens it carries
+//   gate_request_tokens()  decode them and hand out one MAC job for each that could be valid
+//   mac_burst()            over the jobs of all requests of the turn
+//   gate_request_settle()  choose the pass and the ticket that count
+//
+// Whether a called ticket gets its slot, whether a pass's session has been ended: that is the
+// decision's (decide.h), which knows lines and ended sessions.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/gate/carry.h"
+#include "dataplane/gate/mac.h"
+#include "dataplane/gate/match.h"
+#include "dataplane/gate/rooms.h"
+#include "dataplane/gate/token.h"
+#include "drivers/span.h"
+
+struct http_head;
+
+// Scratch for gate_request_read(): host, readings of the path, a redirect.
+#define GATE_REQUEST_SCRATCH_BYTES(target_bytes) \
+	(MATCH_HOST_BYTES_MAX + 1 + MATCH_SCRATCH_BYTES(target_bytes) + (size_t)(target_bytes))
+
+enum gate_route {
+	GATE_ROUTE_BAD, // 400: path, or an absolute-form target for another host
+	GATE_ROUTE_MISDIRECTED, // 421: no site answers to that host
+	GATE_ROUTE_UNGUARDED, // straight to the origin of `site`
+	GATE_ROUTE_GUARDED, // by `room`
+	GATE_ROUTE_STATUS, // /.sluice/ROOM/status
+	GATE_ROUTE_LEAVE, // /.sluice/ROOM/leave
+	GATE_ROUTE_DRAW, // /.sluice/ROOM/draw
+	GATE_ROUTE_DRAW_KEYS, // /.sluice/ROOM/draw/keys
+	GATE_ROUTE_HEALTH, // /.sluice/health, on any host
+	GATE_ROUTE_UNKNOWN, // 404: another path under /.sluice/, or no such room on this site
+};
+
+enum gate_token_state {
+	GATE_TOKEN_NONE, // no token, or one that counts as none
+	GATE_TOKEN_PENDING, // waits for its MAC
+	GATE_TOKEN_VALID, // signed, for this room, not dated ahead; a pass may have run out
+};
+
+// A token of the request.
+struct gate_token {
+	struct carried carried;
+	uint8_t state; // enum gate_token_state
+	struct token token; // decoded; meaningful unless NONE
+	struct token_wire wire;
+	uint8_t tag[MAC_TAG_BYTES]; // computed by mac_burst()
+};
+
+// What a connection remembers: the ticket and the pass it last verified, all bytes. All zero:
+// nothing. Owned by the connection, 96 bytes.
+struct gate_remembered {
+	struct token_wire ticket;
+	struct token_wire pass;
+};
+
+struct gate_request {
+	// From the head.
+	uint8_t route; // enum gate_route
+	uint8_t method; // enum http_method
+	uint8_t language; // enum accept_language, of a page
+	uint8_t encoding; // enum accept_encoding, of a page
+	bool wants_json; // Accept ranks JSON above HTML
+	bool draws; // may draw a ticket, and claim without one
+	bool is_prefetch; // draws and claims nothing
+	bool is_preflight; // CORS: passes within the site's preflight_rate
+	bool is_cross_site; // sent by a page of another site: may not leave
+	bool has_body;
+	const struct gate_site *site; // NULL if none answers to the host
+	const struct gate_room *room; // GUARDED and the endpoints of a room; else NULL
+	struct span host; // matched, normalised: the origin's Host; in the scratch
+	struct span redirect; // the target without `sluice_ticket`, in the scratch; at == NULL if
+			      // it carries none
+
+	// Settled. They point into `tokens`.
+	const struct gate_token *ticket; // valid, the smallest key; NULL: none
+	const struct gate_token *pass; // valid and not run out, the latest end; NULL: none
+	const struct gate_token *pass_over; // if there is no `pass`: valid but run out
+	bool takes_query; // `ticket` came in the query of a GET: set its cookie, redirect
+	bool ticket_is_stale; // a ticket cookie is there and none of them is valid: expire it
+	bool pass_is_stale; // a pass cookie is there and none of them is valid: expire it
+
+	// What is carried for `room`; nothing if there is none.
+	uint32_t token_count;
+	struct gate_token tokens[CARRY_TOKENS_MAX];
+};
+
+// Read a request.
+//   head     parsed; spans of the request point into its bytes and die with them
+//   scratch  GATE_REQUEST_SCRATCH_BYTES(target length); spans point into it too
+// Pure; any thread.
+void gate_request_read(const struct gate_map *map, const struct http_head *head, char *scratch,
+	struct gate_request *request);
+
+// Decode what is carried, and hand out the MACs to compute.
+//   remembered  of the connection; may be NULL
+//   jobs        room for CARRY_TOKENS_MAX
+// Returns how many jobs were written; they point into the request and `secrets`. Pure; any thread.
+uint32_t gate_request_tokens(struct gate_request *request, const struct token_secrets *secrets,
+	const struct gate_remembered *remembered, uint64_t now_s, struct mac_job *jobs);
+
+// Choose, after the MACs were computed.
+//   remembered  gets the chosen ticket and pass; may be NULL
+//   now_s       cluster time, unix s
+// Pure; any thread.
+void gate_request_settle(
+	struct gate_request *request, struct gate_remembered *remembered, uint64_t now_s);
