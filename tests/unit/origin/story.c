@@ -260,6 +260,8 @@ int story_turn(struct story *story)
 			origin_event(story->o, &events[i]);
 		else
 			client_event(events[i].user, &events[i]);
+		for (int n = 0; story->pump_at_once && n < story->client_count; n++)
+			pump(&story->clients[n]);
 	}
 	for (int i = 0; i < story->client_count; i++)
 		pump(&story->clients[i]);
@@ -367,15 +369,39 @@ void story_got_chunks_at(struct fake_stream *s, const char *head, const char *bo
 	s->got.len = 0;
 }
 
+struct fake_stream *story_asked(struct story_client *client, const char *request, const char *got)
+{
+	int n = story_connection_count(client->story);
+	story_client_says(client, request);
+	struct fake_stream *connection = story_connection(client->story, n);
+	story_opens(client->story, connection);
+	story_got(connection, got);
+	return connection;
+}
+
 struct fake_stream *story_get(struct story_client *client, int n, bool is_new)
 {
 	struct story *story = client->story;
-	story_client_says(client, "GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+	story_client_says(client, STORY_GET);
 	struct fake_stream *connection = story_connection(story, n);
 	if (is_new)
 		story_opens(story, connection);
-	story_got(connection, "GET / HTTP/1.1\r\nHost: shop.example\r\n" STORY_ADDED "\r\n");
-	story_origin_says(story, connection, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-	story_got(client->s, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+	story_got(connection, STORY_GOT_GET);
+	story_origin_says(story, connection, STORY_OK);
+	story_got(client->s, STORY_OK);
 	return connection;
+}
+
+int story_set_whole(void **state)
+{
+	(void)state;
+	story_bytewise = false;
+	return 0;
+}
+
+int story_set_bytewise(void **state)
+{
+	(void)state;
+	story_bytewise = true;
+	return 0;
 }
