@@ -34,9 +34,11 @@
 #include <unistd.h>
 
 #define LINES_MIN 64u // lines in the places file, at least
+#define LINES_KNOWN_MAX 65536u // lines in the store, with those of rooms long gone
 #define LINE_ENTRIES (1u << 20) // slots with tickets that a line can count apart
 #define ORIGIN_SERVERS_MAX 1024u // addresses of all origins
 #define RING_LEN 4096u // claims, and answers, on their way
+#define KEPT_BYTES (48u << 10) // of pipelined requests, behind a head
 #define PARKED_MAX 3000u // of them with a request behind; fewer than a ring takes
 
 static int start(struct control *c, struct listeners *listeners);
@@ -188,7 +190,7 @@ static int restore(struct control *c)
 	struct claims_plan plan = claims_plan_of(c);
 	struct claims_seams seams = turn_seams;
 	seams.ctx = c;
-	int ret = claims_restore_lines(c->store, line_of, c);
+	int ret = claims_restore_lines(c->store, LINES_KNOWN_MAX, line_of, c);
 	if (ret < 0 || (ret = secrets_create(c->store, now_ms / 1000, &c->secrets)) < 0)
 		return ret;
 	c->claims = claims_create(&plan, c->store, c->words.ended, &seams);
@@ -223,7 +225,7 @@ static struct worker_plan worker_plan_of(const struct control *c, unsigned index
 		.connections_per_source = (uint32_t)config->connections_per_source,
 		.parked_max = PARKED_MAX,
 		.buffers = (uint32_t)config->buffers->per_worker,
-		.buffer_bytes = (uint32_t)config->buffers->size_bytes,
+		.buffer_bytes = (uint32_t)config->http->head_bytes + KEPT_BYTES,
 		.limits = {.line_bytes = (uint32_t)config->http->line_bytes,
 			.head_bytes = (uint32_t)config->http->head_bytes,
 			.fields = (uint32_t)config->http->fields},
@@ -404,4 +406,9 @@ static void stop(struct control *c)
 	free(c->ended_memory);
 	state_close(c->state);
 	config_destroy(c->config);
+}
+
+void run_machine(struct config_machine *machine)
+{
+	config_machine_read(machine);
 }
