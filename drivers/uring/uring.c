@@ -133,7 +133,9 @@ static void enable(struct uring *uring)
 {
 	if (uring->is_enabled)
 		return;
-	int ret = io_uring_enable_rings(&uring->ring);
+	// liburing 2.3 declares io_uring_enable_rings() but its shared library lacks it.
+	int ret = io_uring_register(
+		(unsigned)uring->ring.ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
 	assert(ret == 0);
 	uring->is_enabled = true;
 }
