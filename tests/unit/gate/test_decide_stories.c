@@ -526,17 +526,6 @@ static void leaving_gives_back_what_is_held(void **state)
 	assert_true(decision.leaves_pass && decision.leaves_ticket);
 }
 
-static void leaving_with_nothing_is_leaving(void **state)
-{
-	(void)state;
-	request.route = GATE_ROUTE_LEAVE;
-	request.method = HTTP_POST;
-	run();
-	assert_int_equal(decision.answer, DECIDE_LEFT);
-	assert_false(decision.leaves_pass || decision.leaves_ticket);
-	assert_false(decision.clears_pass || decision.clears_ticket);
-}
-
 static void another_site_may_not_make_a_visitor_leave(void **state)
 {
 	(void)state;
@@ -601,7 +590,6 @@ int main(void)
 		STORY(a_pass_whose_session_is_over_counts_as_none),
 		STORY(a_pass_that_ran_out_lives_again_if_the_origin_renewed_it),
 		STORY(leaving_gives_back_what_is_held),
-		STORY(leaving_with_nothing_is_leaving),
 		STORY(another_site_may_not_make_a_visitor_leave),
 		STORY(health_says_what_is_wrong),
 	};
