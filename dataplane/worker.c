@@ -7,7 +7,13 @@
 // A worker that has nothing to do sleeps in the driver and is offline for RCU meanwhile, so that
 // control never waits for it.
 
+#include "dataplane/worker.h"
+
+#include "dataplane/burst.h"
+#include "dataplane/client.h"
+#include "dataplane/forward.h"
 #include "dataplane/inside.h"
+#include "dataplane/report.h"
 
 #include <rte_rcu_qsbr.h>
 
@@ -72,6 +78,21 @@ void worker_wake(struct worker *worker)
 const struct counters *worker_counters(const struct worker *worker)
 {
 	return &worker->shown.counters;
+}
+
+unsigned worker_cpu(const struct worker *worker)
+{
+	return worker->plan.cpu;
+}
+
+const struct stream_driver *worker_driver(const struct worker *worker)
+{
+	return worker->driver;
+}
+
+const struct origin *worker_origin(const struct worker *worker)
+{
+	return worker->origin;
 }
 
 uint32_t worker_connections(const struct worker *worker)
@@ -233,7 +254,7 @@ static int take_events(struct worker *w)
 static void show(struct worker *w)
 {
 	uint32_t busy = w->parked_count + origin_exchange_count(w->origin);
-	count(w, COUNTER_turns);
+	inside_count(w, COUNTER_turns);
 	atomic_store_explicit(&w->shown.connections, w->conns.count, memory_order_relaxed);
 	atomic_store_explicit(&w->shown.busy, busy, memory_order_relaxed);
 }

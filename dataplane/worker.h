@@ -58,6 +58,10 @@ void worker_wake(struct worker *worker);
 
 // Control, at any time:
 const struct counters *worker_counters(const struct worker *worker);
+unsigned worker_cpu(const struct worker *worker);
+// For their counters only; the rest is the worker's.
+const struct stream_driver *worker_driver(const struct worker *worker);
+const struct origin *worker_origin(const struct worker *worker);
 uint32_t worker_connections(const struct worker *worker); // open now
 uint32_t worker_busy(const struct worker *worker); // of those, with a request under way
 bool worker_is_asleep(

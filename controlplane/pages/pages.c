@@ -62,8 +62,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(char *error, const char 
 	return -EINVAL;
 }
 
-static int compile_text(
-	const struct pages_template *template, struct page_text *text, char *error)
+static int compile_text(const struct pages_template *template, struct page_text *text, char *error)
 {
 	struct split split = {0};
 	int ret = split_template(template->html, &split, error);

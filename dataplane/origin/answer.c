@@ -22,6 +22,8 @@ void answer_event(struct exchange *x, const struct stream_event *event)
 	assert(x->state != RELAY_CONNECTING || event->kind == STREAM_OPENED ||
 		event->kind == STREAM_CLOSED);
 	switch (event->kind) {
+	case STREAM_NONE:
+		return;
 	case STREAM_OPENED:
 		relay_opened(x);
 		return;
@@ -105,7 +107,8 @@ static enum http_body leaves_as(const struct exchange *x, enum http_body in)
 }
 
 // An answer before the request's body has ended: what the client still sends cannot be told from a
-// next request, so its connection ends with this answer.
+// next request, so its connection ends with this answer. If it waits for 100, its body is not sent
+// on any more, and the origin's connection, which may wait for it, ends too.
 static void note_early(struct exchange *x)
 {
 	if (x->ask.has_ended)
@@ -113,6 +116,7 @@ static void note_early(struct exchange *x)
 	x->origin->counters.answer_early++;
 	x->client_keeps = false;
 	x->body_is_refused = x->expects_continue && x->ask_bytes == 0;
+	x->origin_keeps &= !x->body_is_refused;
 }
 
 static void take_final(struct exchange *x, const struct http_head *head, struct span rest)

@@ -177,7 +177,7 @@ static void kept_event(
 
 void origin_event(struct origin *o, const struct stream_event *event)
 {
-	struct connection *connection = event->user;
+	struct connection *connection = event->stream->user;
 	if (connection->exchange)
 		answer_event(connection->exchange, event);
 	else
