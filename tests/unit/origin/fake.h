@@ -7,7 +7,7 @@
 
 #include "drivers/stream.h"
 
-#define FAKE_STREAMS_MAX 64
+#define FAKE_STREAMS_MAX 128
 #define FAKE_EVENTS_MAX 4096
 #define FAKE_QUEUE_HIGH 4096u
 
