@@ -1,9 +1,10 @@
 // Rooms: each has a line in the places file and a controller. What commands change (state, mode,
 // message) is kept in the store and stands over the configuration until a command says otherwise.
 
-#include "controlplane/control.h"
+#include "controlplane/rooms.h"
 
 #include "controlplane/log.h"
+#include "controlplane/reload.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -216,7 +217,7 @@ void rooms_changed(struct control *c, struct control_room *room)
 	struct controller_limits limits = limits_of(room);
 	controller_set_limits(room->controller, &limits, clock_at(&c->clock, clock_monotonic_us()));
 	claims_set_state(c->claims, room->line_id, rooms_state(room));
-	run_publish(c);
+	reload_snapshot(c);
 }
 
 void rooms_destroy(struct control *c)

@@ -6,15 +6,20 @@
 // after), the store is loaded before workers run, and the line "ready" is logged when a visitor
 // would be answered.
 
-#include "controlplane/control.h"
+#include "controlplane/run.h"
 
 #include "controlplane/admin/admin.h"
+#include "controlplane/bill.h"
+#include "controlplane/commands.h"
 #include "controlplane/listeners.h"
 #include "controlplane/log.h"
 #include "controlplane/pages/pages.h"
 #include "controlplane/process.h"
 #include "controlplane/publish.h"
+#include "controlplane/reload.h"
+#include "controlplane/rooms.h"
 #include "controlplane/store/store_sqlite.h"
+#include "controlplane/turn.h"
 
 #include <rte_rcu_qsbr.h>
 
@@ -29,10 +34,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define LINES_MIN 64u // lines in the places file, at least
-#define LINE_ENTRIES (1u << 20) // slots with tickets that a line can count apart
+#define LINES_KNOWN_MAX 65536u // lines in the store, with those of rooms long gone
 #define ORIGIN_SERVERS_MAX 1024u // addresses of all origins
-#define RING_LEN 4096u // claims, and answers, on their way
 #define PARKED_MAX 3000u // of them with a request behind; fewer than a ring takes
 
 static int start(struct control *c, struct listeners *listeners);
@@ -40,7 +43,7 @@ static int start_as_user(struct control *c, struct listeners *listeners);
 static void stop(struct control *c);
 static void drain_step(struct control *c);
 
-int run_control(const char *config_path, struct config *config)
+int run(const char *config_path, struct config *config)
 {
 	static struct control control;
 	static struct listeners listeners;
@@ -65,7 +68,7 @@ static int start(struct control *c, struct listeners *listeners)
 {
 	char error[STATE_ERROR_MAX];
 	struct config_machine machine;
-	run_machine(&machine);
+	bill_machine(&machine);
 	c->worker_count = config_worker_count(c->config, &machine);
 	assert(c->worker_count <= WORKER_COUNT_MAX);
 	process_raise_files(c->config->connections + c->config->origin_connections + 256);
@@ -100,14 +103,6 @@ static int drop_privileges(struct control *c)
 	return ret;
 }
 
-static uint64_t sessions_total(const struct control *c)
-{
-	uint64_t rooms = 0;
-	for (uint32_t i = 0; i < c->config->sites.count; i++)
-		rooms += c->config->sites.at[i].rooms.count;
-	return rooms * c->config->sessions_max;
-}
-
 static struct claims_plan claims_plan_of(const struct control *c)
 {
 	return (struct claims_plan){.rooms_max = CONFIG_ROOMS_MAX,
@@ -121,7 +116,7 @@ static int open_store(struct control *c)
 	struct claims_plan plan = claims_plan_of(c);
 	struct store_sqlite_plan store = {.path = state_path(c->state, STATE_STORE),
 		.mark_path = state_path(c->state, STATE_UNSAVED),
-		.records_max = claims_records(&plan, sessions_total(c))};
+		.records_max = claims_records(&plan, reload_sessions_total(c))};
 	int ret = store_sqlite_open(&store, &c->store, error);
 	if (ret < 0)
 		log_error("%s", error);
@@ -154,9 +149,9 @@ static int open_places(struct control *c)
 	uint32_t rooms = 0;
 	for (uint32_t i = 0; i < c->config->sites.count; i++)
 		rooms += c->config->sites.at[i].rooms.count;
-	uint32_t lines = rooms * 2 > LINES_MIN ? rooms * 2 : LINES_MIN;
+	uint32_t lines = rooms * 2 > BILL_LINES_MIN ? rooms * 2 : BILL_LINES_MIN;
 	const char *path = state_path(c->state, STATE_PLACES);
-	int ret = place_file_open(path, lines, LINE_ENTRIES, &c->places);
+	int ret = place_file_open(path, lines, BILL_LINE_ENTRIES, &c->places);
 	if (ret < 0)
 		log_error("%s: %s", path, strerror(-ret));
 	return ret;
@@ -192,7 +187,7 @@ static int restore(struct control *c)
 	struct claims_plan plan = claims_plan_of(c);
 	struct claims_seams seams = turn_seams;
 	seams.ctx = c;
-	int ret = claims_restore_lines(c->store, line_of, c);
+	int ret = claims_restore_lines(c->store, LINES_KNOWN_MAX, line_of, c);
 	if (ret < 0 || (ret = secrets_create(c->store, now_ms / 1000, &c->secrets)) < 0)
 		return ret;
 	c->claims = claims_create(&plan, c->store, c->words.ended, &seams);
@@ -200,7 +195,8 @@ static int restore(struct control *c)
 		return -ENOMEM;
 	if ((ret = rooms_set(c)) < 0)
 		return ret;
-	if ((ret = claims_restore(c->claims, sessions_total(c) + CONFIG_ROOMS_MAX, now_ms)) < 0)
+	if ((ret = claims_restore(c->claims, reload_sessions_total(c) + CONFIG_ROOMS_MAX, now_ms)) <
+		0)
 		return ret;
 	return rooms_load(c);
 }
@@ -226,7 +222,7 @@ static struct worker_plan worker_plan_of(const struct control *c, unsigned index
 		.connections_per_source = (uint32_t)config->connections_per_source,
 		.parked_max = PARKED_MAX,
 		.buffers = (uint32_t)config->buffers->per_worker,
-		.buffer_bytes = (uint32_t)config->buffers->size_bytes,
+		.buffer_bytes = (uint32_t)config->http->head_bytes + BILL_KEPT_BYTES,
 		.limits = {.line_bytes = (uint32_t)config->http->line_bytes,
 			.head_bytes = (uint32_t)config->http->head_bytes,
 			.fields = (uint32_t)config->http->fields},
@@ -255,7 +251,7 @@ static void fill_origin_plan(
 static int start_workers(struct control *c, struct listeners *listeners)
 {
 	for (unsigned i = 0; i < c->worker_count; i++) {
-		int ret = rings_create(i, RING_LEN, &c->rings[i]);
+		int ret = rings_create(i, BILL_RING_LEN, &c->rings[i]);
 		if (ret < 0)
 			return ret;
 		struct worker_plan plan = worker_plan_of(c, i);
@@ -300,14 +296,14 @@ static void on_signal(evutil_socket_t signal, short what, void *context)
 		return;
 	}
 	struct config_report report = {0};
-	if (run_reload(c, &report, stderr) < 0)
+	if (reload(c, &report, stderr) < 0)
 		config_report_print(&report, stderr);
 	config_report_fini(&report);
 }
 
 static void on_addresses(void *context)
 {
-	run_publish(context);
+	reload_snapshot(context);
 }
 
 static int start_events(struct control *c)
@@ -345,93 +341,11 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 	if ((ret = compile_page(c)) < 0 || (ret = start_events(c)) < 0)
 		return ret;
 	resolve_set_config(c->resolve, c->config);
-	run_publish(c);
+	reload_snapshot(c);
 	if ((ret = start_workers(c, listeners)) < 0)
 		return ret;
 	c->started_ms = clock_at(&c->clock, clock_monotonic_us());
 	return commands_create(c);
-}
-
-static struct publish_room room_now(void *context, const struct config_room *config)
-{
-	struct control_room *room = rooms_find(context, config->name);
-	assert(room);
-	return (struct publish_room){.state = rooms_state(room),
-		.mode = rooms_mode(room),
-		.message = room->message,
-		.line = room->line};
-}
-
-// What workers verify and sign with: current and old ones; the next one not before it is saved.
-static void fill_secrets(const struct control *c, struct token_secrets *secrets)
-{
-	struct secrets_view views[SECRETS_MAX];
-	uint32_t count = secrets_list(c->secrets, views);
-	memset(secrets, 0, sizeof(*secrets));
-	for (uint32_t i = 0; i < count; i++) {
-		if (views[i].state == SECRETS_NEXT)
-			continue;
-		token_secrets_add(secrets, views[i].id, views[i].key, STORE_SECRET_BYTES);
-		if (views[i].state == SECRETS_CURRENT)
-			secrets->current = views[i].id;
-	}
-}
-
-void run_publish(struct control *c)
-{
-	struct token_secrets secrets;
-	fill_secrets(c, &secrets);
-	struct origin_table *origins = resolve_table(c->resolve);
-	struct publish_input input = {.config = c->config,
-		.room = room_now,
-		.context = c,
-		.secrets = &secrets,
-		.page = c->page,
-		.origins = origins,
-		.free_origins = resolve_free_table};
-	struct snapshot *snapshot = origins ? publish_build(&input) : NULL;
-	explicit_bzero(&secrets, sizeof(secrets));
-	if (!snapshot) {
-		resolve_free_table(origins);
-		log_error("no memory for a snapshot: workers keep the one they have");
-		return;
-	}
-	publish_swap(&c->words, snapshot);
-	for (unsigned i = 0; i < c->worker_count; i++)
-		if (c->workers[i])
-			worker_wake(c->workers[i]);
-}
-
-int run_reload(struct control *c, struct config_report *report, FILE *restart)
-{
-	struct config *next;
-	struct config_machine machine;
-	run_machine(&machine);
-	if (claims_is_busy(c->claims))
-		return -EAGAIN;
-	int ret = config_load(c->config_path, &machine, &next, report);
-	if (ret < 0) {
-		log_error("reload: %u errors; nothing has changed", report->count);
-		return ret;
-	}
-	config_diff(c->config, next, restart);
-	struct config *before = c->config;
-	c->config = next;
-	ret = rooms_set(c);
-	if (ret == 0)
-		ret = claims_restore(c->claims, sessions_total(c) + CONFIG_ROOMS_MAX,
-			clock_at(&c->clock, clock_monotonic_us()));
-	if (ret < 0) {
-		c->config = before;
-		config_destroy(next);
-		log_error("reload: %s; nothing has changed", strerror(-ret));
-		return ret;
-	}
-	resolve_set_config(c->resolve, next);
-	run_publish(c);
-	config_destroy(before);
-	log_info("reloaded %s", c->config_path);
-	return 0;
 }
 
 void run_drain(struct control *c)

@@ -1,9 +1,12 @@
 // A decision carried out: an answer of ours, a claim with the request parked, or an exchange with
 // the origin.
 
-#include "dataplane/inside.h"
+#include "dataplane/act.h"
 
+#include "dataplane/client.h"
+#include "dataplane/forward.h"
 #include "dataplane/gate/answer.h"
+#include "dataplane/report.h"
 
 #include <assert.h>
 #include <string.h>
@@ -45,7 +48,7 @@ void act(struct worker *w, struct item *item)
 		report_refused(
 			w, decision.claim.line_id, decision.claim.key, decision.claim.poll_after);
 	if (decision.is_preflight && !preflight_may_pass(w, item->request.site)) {
-		count(w, COUNTER_preflight_limited);
+		inside_count(w, COUNTER_preflight_limited);
 		decision.action = DECIDE_ANSWER;
 		decision.answer = DECIDE_UNAVAILABLE;
 	}
@@ -86,9 +89,9 @@ static void decide_item(struct worker *w, struct item *item, struct decision *de
 static void count_decision(struct worker *w, const struct decision *decision)
 {
 	if (decision->was_minted)
-		count(w, COUNTER_tickets);
+		inside_count(w, COUNTER_tickets);
 	if (decision->sets_pass)
-		count(w, COUNTER_granted);
+		inside_count(w, COUNTER_granted);
 	if (decision->action != DECIDE_ANSWER)
 		return;
 	static const int16_t counters[] = {[DECIDE_PAGE] = COUNTER_pages,
@@ -100,7 +103,7 @@ static void count_decision(struct worker *w, const struct decision *decision)
 		[DECIDE_MISDIRECTED] = COUNTER_misdirected};
 	if (decision->answer < sizeof(counters) / sizeof(counters[0]) &&
 		counters[decision->answer] > 0)
-		count(w, (enum counter)counters[decision->answer]);
+		inside_count(w, (enum counter)counters[decision->answer]);
 }
 
 // Keep the request and ask control. Returns false if it cannot be asked; a connection that could
@@ -109,7 +112,7 @@ static bool park(struct worker *w, struct item *item, const struct decision *dec
 {
 	struct conn *conn = item->conn;
 	if (w->parked_count >= w->plan.parked_max) {
-		count(w, COUNTER_parked_full);
+		inside_count(w, COUNTER_parked_full);
 		return false;
 	}
 	struct claim claim = decision->claim;
@@ -123,7 +126,7 @@ static bool park(struct worker *w, struct item *item, const struct decision *dec
 	if (item->is_kept && item->skip > 0)
 		conn_drop(conn, w->buffers, item->skip);
 	if (!item->is_kept && !conn_keep(conn, w->buffers, w->plan.buffer_bytes, whole)) {
-		count(w, COUNTER_buffers_exhausted);
+		inside_count(w, COUNTER_buffers_exhausted);
 		client_close(w, conn, true); // its answer will find it gone
 		return false;
 	}
@@ -151,7 +154,7 @@ static bool send_reply(struct worker *w, struct conn *conn, size_t bytes)
 	struct span part = {w->reply, bytes};
 	if (stream_write(w->driver, conn->stream, &part, 1) == bytes)
 		return true;
-	count(w, COUNTER_write_failed);
+	inside_count(w, COUNTER_write_failed);
 	client_close(w, conn, true);
 	return false;
 }
@@ -160,6 +163,8 @@ static bool send_reply(struct worker *w, struct conn *conn, size_t bytes)
 static void report_left(struct worker *w, const struct item *item, const struct decision *decision)
 {
 	const struct gate_room *room = item->request.room;
+	if (!decision->leaves_ticket && !decision->leaves_pass)
+		return;
 	struct claim claim = {.worker = (uint8_t)w->plan.index,
 		.room = room->index,
 		.line_id = room->line_id,

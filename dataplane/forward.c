@@ -1,8 +1,10 @@
 // Requests passed on to an origin: begun with what the gate decided, ended by what the origin said.
 
-#include "dataplane/inside.h"
+#include "dataplane/forward.h"
 
+#include "dataplane/client.h"
 #include "dataplane/gate/answer.h"
+#include "dataplane/report.h"
 
 #include <assert.h>
 #include <string.h>
@@ -44,7 +46,7 @@ static void remember(struct worker *w, struct conn *conn, const struct item *ite
 		return;
 	conn->extra = buffers_take(w->buffers);
 	if (!conn->extra) {
-		count(w, COUNTER_buffers_exhausted); // the pass comes with a later answer
+		inside_count(w, COUNTER_buffers_exhausted); // the pass comes with a later answer
 		return;
 	}
 	assert(bytes <= w->plan.buffer_bytes);
@@ -68,7 +70,7 @@ static bool reply_failed(struct worker *w, struct conn *conn, unsigned status)
 	conn_drop_extra(conn, w->buffers);
 	if (is_sent)
 		return true;
-	count(w, COUNTER_write_failed);
+	inside_count(w, COUNTER_write_failed);
 	client_close(w, conn, true);
 	return false;
 }
@@ -83,7 +85,7 @@ static void end_failed(struct worker *w, struct conn *conn, unsigned status, boo
 		{503, COUNTER_exchanges_full}, {408, COUNTER_slow_body}, {400, COUNTER_bad_head}};
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
 		if (counters[i].status == status)
-			count(w, counters[i].counter);
+			inside_count(w, counters[i].counter);
 	if (!body_ended)
 		conn->close_after = true;
 	if (!reply_failed(w, conn, status))
@@ -161,7 +163,7 @@ void forward(struct worker *w, struct item *item, const struct decision *decisio
 		end_failed(w, conn, status, !request->has_body);
 		return;
 	}
-	count(w, COUNTER_forwarded);
+	inside_count(w, COUNTER_forwarded);
 	conn->exchange = exchange;
 	conn_set_state(conn, CONN_EXCHANGE);
 	item->is_done = true;

@@ -7,7 +7,13 @@
 // A worker that has nothing to do sleeps in the driver and is offline for RCU meanwhile, so that
 // control never waits for it.
 
+#include "dataplane/worker.h"
+
+#include "dataplane/burst.h"
+#include "dataplane/client.h"
+#include "dataplane/forward.h"
 #include "dataplane/inside.h"
+#include "dataplane/report.h"
 
 #include <rte_rcu_qsbr.h>
 
@@ -102,6 +108,21 @@ uint32_t worker_busy(const struct worker *worker)
 bool worker_is_asleep(const struct worker *worker)
 {
 	return atomic_load_explicit(&worker->shown.is_asleep, memory_order_acquire);
+}
+
+size_t worker_connection_bytes(void)
+{
+	// Its struct, its place among those to go on with, and twice a bucket of the sources.
+	const uint32_t many = 1u << 20;
+	return sizeof(struct conn) + sizeof(struct resumed) + source_table_bytes(many) / many;
+}
+
+size_t worker_fixed_bytes(void)
+{
+	size_t item = sizeof(struct item) + CARRY_TOKENS_MAX * sizeof(struct mac_job);
+	return sizeof(struct worker) + BURST_MAX * item + REPLY_BYTES_MAX +
+	       WORKER_REPORTS_MAX * sizeof(struct claim) +
+	       WORKER_RESERVE * worker_connection_bytes();
 }
 
 static int create_items(struct worker *w)
@@ -248,7 +269,7 @@ static int take_events(struct worker *w)
 static void show(struct worker *w)
 {
 	uint32_t busy = w->parked_count + origin_exchange_count(w->origin);
-	count(w, COUNTER_turns);
+	inside_count(w, COUNTER_turns);
 	atomic_store_explicit(&w->shown.connections, w->conns.count, memory_order_relaxed);
 	atomic_store_explicit(&w->shown.busy, busy, memory_order_relaxed);
 }

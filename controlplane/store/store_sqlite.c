@@ -156,7 +156,7 @@ static int database_create(const char *path, char *error)
 	unlink(made);
 	int ret = file_touch(made);
 	if (ret < 0)
-		return fail(error, ret, made, strerror(-ret));
+		return fail(error, ret, path, strerror(-ret));
 	sqlite3 *db;
 	int result = sqlite3_open_v2(made, &db, SQLITE_OPEN_READWRITE, NULL);
 	if (result == SQLITE_OK)
@@ -165,7 +165,7 @@ static int database_create(const char *path, char *error)
 	if (result == SQLITE_OK)
 		result = closed;
 	if (result != SQLITE_OK)
-		ret = fail(error, errno_of(result), made, sqlite3_errstr(result));
+		ret = fail(error, errno_of(result), path, sqlite3_errstr(result));
 	if (ret == 0 && rename(made, path) < 0)
 		ret = fail(error, -errno, path, strerror(errno));
 	if (ret < 0)

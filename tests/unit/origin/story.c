@@ -1,3 +1,6 @@
+// The worker of the stories: keeps what clients send until a head is whole, begins exchanges, hands
+// over bodies, and does with a client's stream what an exchange's end asks for.
+
 #include "tests/unit/origin/story.h"
 
 #include "dataplane/http/chunk.h"
@@ -40,6 +43,10 @@ static void on_tunnelled(void *user)
 	struct story_client *c = user;
 	assert_non_null(c->x);
 	c->tunnels++;
+	size_t held = c->held_len;
+	if (held > 0)
+		assert_int_equal(exchange_client_data(c->x, (struct span){c->held, held}), held);
+	c->held_len = 0;
 }
 
 static void refuse(struct story_client *c, uint16_t status)
@@ -243,6 +250,7 @@ static void client_event(struct story_client *c, const struct stream_event *even
 		c->x = NULL;
 		break;
 	case STREAM_OPENED:
+	case STREAM_NONE:
 		break;
 	}
 }
@@ -254,12 +262,14 @@ int story_turn(struct story *story)
 	int count = stream_poll(&story->fake.driver, events, 64, 0);
 	origin_tick(story->o, story->now_us);
 	for (int i = 0; i < count; i++) {
-		if (!fake_event_counts(&events[i]))
-			continue;
+		if (events[i].kind == STREAM_CLOSED)
+			fake_gone(events[i].stream);
 		if (events[i].stream->listener == STREAM_CONNECTED)
 			origin_event(story->o, &events[i]);
 		else
-			client_event(events[i].user, &events[i]);
+			client_event(events[i].stream->user, &events[i]);
+		for (int n = 0; story->pump_at_once && n < story->client_count; n++)
+			pump(&story->clients[n]);
 	}
 	for (int i = 0; i < story->client_count; i++)
 		pump(&story->clients[i]);
@@ -367,15 +377,39 @@ void story_got_chunks_at(struct fake_stream *s, const char *head, const char *bo
 	s->got.len = 0;
 }
 
+struct fake_stream *story_asked(struct story_client *client, const char *request, const char *got)
+{
+	int n = story_connection_count(client->story);
+	story_client_says(client, request);
+	struct fake_stream *connection = story_connection(client->story, n);
+	story_opens(client->story, connection);
+	story_got(connection, got);
+	return connection;
+}
+
 struct fake_stream *story_get(struct story_client *client, int n, bool is_new)
 {
 	struct story *story = client->story;
-	story_client_says(client, "GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+	story_client_says(client, STORY_GET);
 	struct fake_stream *connection = story_connection(story, n);
 	if (is_new)
 		story_opens(story, connection);
-	story_got(connection, "GET / HTTP/1.1\r\nHost: shop.example\r\n" STORY_ADDED "\r\n");
-	story_origin_says(story, connection, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-	story_got(client->s, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+	story_got(connection, STORY_GOT_GET);
+	story_origin_says(story, connection, STORY_OK);
+	story_got(client->s, STORY_OK);
 	return connection;
+}
+
+int story_set_whole(void **state)
+{
+	(void)state;
+	story_bytewise = false;
+	return 0;
+}
+
+int story_set_bytewise(void **state)
+{
+	(void)state;
+	story_bytewise = true;
+	return 0;
 }

@@ -20,6 +20,17 @@
 	"X-Forwarded-Host: shop.example\r\n" \
 	"Forwarded: for=192.0.2.7;host=\"shop.example\";proto=http\r\n"
 
+// The shortest request, as the client says it and as the origin gets it; one with a body of four
+// bytes likewise; and an answer, the same on both sides.
+#define STORY_GET "GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n"
+#define STORY_GOT_GET "GET / HTTP/1.1\r\nHost: shop.example\r\n" STORY_ADDED "\r\n"
+#define STORY_POST "POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 4\r\n\r\n"
+#define STORY_GOT_POST \
+	"POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 4\r\n" STORY_ADDED "\r\n"
+#define STORY_STATUS "HTTP/1.1 200 OK\r\n"
+#define STORY_OK STORY_STATUS "Content-Length: 2\r\n\r\nok"
+#define STORY_SECOND 1000000ull
+
 struct story;
 
 struct story_client {
@@ -43,6 +54,7 @@ struct story {
 	struct origin *o;
 	uint64_t now_us;
 	bool bytewise;
+	bool pump_at_once; // the worker looks at a request as it comes, not at the end of the turn
 	struct exchange_request facts; // what the worker knows besides head and stream
 	struct exchange_extra extra; // what the gate adds
 	struct origin_table table;
@@ -98,5 +110,15 @@ void story_got_chunks_at(struct fake_stream *s, const char *head, const char *bo
 // A counter of the origin side.
 #define story_count(story, name) (origin_counters((story)->o)->name)
 
+// Ask on a connection made for it, and assert what the origin gets. Returns the connection.
+struct fake_stream *story_asked(struct story_client *client, const char *request, const char *got);
+
 // The shortest whole exchange, on connection n; `is_new`: it is made for it.
 struct fake_stream *story_get(struct story_client *client, int n, bool is_new);
+
+// Run an array of tests twice, in whole messages and byte by byte; for main() to return.
+#define story_run(tests) \
+	(cmocka_run_group_tests_name("whole", tests, story_set_whole, NULL) + \
+		cmocka_run_group_tests_name("byte by byte", tests, story_set_bytewise, NULL))
+int story_set_whole(void **state);
+int story_set_bytewise(void **state);

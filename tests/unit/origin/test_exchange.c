@@ -11,21 +11,6 @@
 
 #include <cmocka.h>
 
-#define GET "GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n"
-#define GOT_GET "GET / HTTP/1.1\r\nHost: shop.example\r\n" STORY_ADDED "\r\n"
-#define OK2 "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-
-// Ask on a new connection; returns it, with the request taken from it.
-static struct fake_stream *asked(struct story_client *c, const char *request, const char *got)
-{
-	int n = story_connection_count(c->story);
-	story_client_says(c, request);
-	struct fake_stream *connection = story_connection(c->story, n);
-	story_opens(c->story, connection);
-	story_got(connection, got);
-	return connection;
-}
-
 static void a_request_is_answered_and_the_connection_kept(void **state)
 {
 	(void)state;
@@ -52,12 +37,12 @@ static void pipelined_requests_are_answered_in_order(void **state)
 	(void)state;
 	struct story *s = story_new();
 	struct story_client *c = story_client(s);
-	story_client_says(c, GET "POST /2 HTTP/1.1\r\nHost: shop.example\r\n"
-				 "Content-Length: 3\r\n\r\nabcGET /3 HTTP/1.1\r\n"
-				 "Host: shop.example\r\n\r\n");
+	story_client_says(c, STORY_GET "POST /2 HTTP/1.1\r\nHost: shop.example\r\n"
+				       "Content-Length: 3\r\n\r\nabcGET /3 HTTP/1.1\r\n"
+				       "Host: shop.example\r\n\r\n");
 	struct fake_stream *o = story_connection(s, 0);
 	story_opens(s, o);
-	story_got(o, GOT_GET);
+	story_got(o, STORY_GOT_GET);
 	story_origin_says(s, o, "HTTP/1.1 200 1\r\nContent-Length: 0\r\n\r\n");
 	story_got(o, "POST /2 HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 3\r\n" STORY_ADDED
 		     "\r\nabc");
@@ -78,14 +63,14 @@ static void a_body_with_a_length_passes(void **state)
 	(void)state;
 	struct story *s = story_new();
 	struct story_client *c = story_client(s);
-	struct fake_stream *o =
-		asked(c, "PUT / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 10\r\n\r\nhello",
-			"PUT / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 10\r\n" STORY_ADDED
-			"\r\nhello");
+	struct fake_stream *o = story_asked(c,
+		"PUT / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 10\r\n\r\nhello",
+		"PUT / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 10\r\n" STORY_ADDED
+		"\r\nhello");
 	story_client_says(c, "there");
 	story_got(o, "there");
-	story_origin_says(s, o, OK2);
-	story_got(c->s, OK2);
+	story_origin_says(s, o, STORY_OK);
+	story_got(c->s, STORY_OK);
 	assert_int_equal(c->end.outcome, EXCHANGE_KEPT);
 	story_end(s);
 }
@@ -100,15 +85,15 @@ static void a_chunked_body_is_decoded_and_encoded_anew(void **state)
 			     "3;ext=\"a;b\"\r\nabc\r\n1\r\nd\r\n");
 	struct fake_stream *o = story_connection(s, 0);
 	story_opens(s, o);
-	story_client_says(c, "00002\r\nef\r\n0\r\nTrailer-Field: dropped\r\n\r\n" GET);
+	story_client_says(c, "00002\r\nef\r\n0\r\nTrailer-Field: dropped\r\n\r\n" STORY_GET);
 	story_got_chunks(o,
 		"POST / HTTP/1.1\r\nHost: shop.example\r\nTransfer-Encoding: "
 		"chunked\r\n" STORY_ADDED "\r\n",
 		"abcdef", true);
-	story_origin_says(s, o, OK2);
-	story_got(c->s, OK2);
-	story_got(o, GOT_GET); // what followed the body was the next request
-	story_origin_says(s, o, OK2);
+	story_origin_says(s, o, STORY_OK);
+	story_got(c->s, STORY_OK);
+	story_got(o, STORY_GOT_GET); // what followed the body was the next request
+	story_origin_says(s, o, STORY_OK);
 	story_end(s);
 }
 
@@ -118,10 +103,10 @@ static void a_body_of_no_bytes_has_ended(void **state)
 	struct story *s = story_new();
 	struct story_client *c = story_client(s);
 	struct fake_stream *o =
-		asked(c, "POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 0\r\n\r\n",
+		story_asked(c, "POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 0\r\n\r\n",
 			"POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 0\r\n" STORY_ADDED
 			"\r\n");
-	story_origin_says(s, o, OK2);
+	story_origin_says(s, o, STORY_OK);
 	assert_int_equal(c->end.outcome, EXCHANGE_KEPT);
 	story_end(s);
 }
@@ -199,8 +184,9 @@ static void answers_are_framed_for_the_client(void **state)
 		print_message("             %s\n", f->name);
 		struct story *s = story_new();
 		struct story_client *c = story_client(s);
-		struct fake_stream *o = asked(c,
-			f->minor ? GET : "GET / HTTP/1.0\r\nHost: shop.example\r\n\r\n", GOT_GET);
+		struct fake_stream *o = story_asked(c,
+			f->minor ? STORY_GET : "GET / HTTP/1.0\r\nHost: shop.example\r\n\r\n",
+			STORY_GOT_GET);
 		story_origin_says(s, o, f->origin);
 		if (f->origin_ends)
 			story_origin_ends(s, o);
@@ -223,7 +209,7 @@ static void an_answer_to_head_has_no_body(void **state)
 	(void)state;
 	struct story *s = story_new();
 	struct story_client *c = story_client(s);
-	struct fake_stream *o = asked(c, "HEAD / HTTP/1.1\r\nHost: shop.example\r\n\r\n",
+	struct fake_stream *o = story_asked(c, "HEAD / HTTP/1.1\r\nHost: shop.example\r\n\r\n",
 		"HEAD / HTTP/1.1\r\nHost: shop.example\r\n" STORY_ADDED "\r\n");
 	story_origin_says(s, o, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
 	story_got(c->s, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
@@ -241,9 +227,10 @@ static void an_http_1_0_client_may_stay(void **state)
 	(void)state;
 	struct story *s = story_new();
 	struct story_client *c = story_client(s);
-	struct fake_stream *o = asked(c,
-		"GET / HTTP/1.0\r\nHost: shop.example\r\nConnection: keep-alive\r\n\r\n", GOT_GET);
-	story_origin_says(s, o, OK2);
+	struct fake_stream *o = story_asked(c,
+		"GET / HTTP/1.0\r\nHost: shop.example\r\nConnection: keep-alive\r\n\r\n",
+		STORY_GOT_GET);
+	story_origin_says(s, o, STORY_OK);
 	story_got(c->s, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok");
 	assert_int_equal(c->end.outcome, EXCHANGE_KEPT);
 	story_end(s);
@@ -254,9 +241,9 @@ static void a_client_that_asks_to_close_is_told_so(void **state)
 	(void)state;
 	struct story *s = story_new();
 	struct story_client *c = story_client(s);
-	struct fake_stream *o = asked(
-		c, "GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n", GOT_GET);
-	story_origin_says(s, o, OK2);
+	struct fake_stream *o = story_asked(c,
+		"GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n", STORY_GOT_GET);
+	story_origin_says(s, o, STORY_OK);
 	story_got(c->s, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
 	assert_int_equal(c->end.outcome, EXCHANGE_CLOSE);
 	assert_true(o->is_used); // the origin's connection is its own affair
@@ -268,9 +255,9 @@ static void a_half_closed_client_is_still_answered(void **state)
 	(void)state;
 	struct story *s = story_new();
 	struct story_client *c = story_client(s);
-	struct fake_stream *o = asked(c, GET, GOT_GET);
+	struct fake_stream *o = story_asked(c, STORY_GET, STORY_GOT_GET);
 	story_client_ends(c);
-	story_origin_says(s, o, OK2);
+	story_origin_says(s, o, STORY_OK);
 	story_got(c->s, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
 	assert_int_equal(c->end.outcome, EXCHANGE_CLOSE);
 	story_end(s);
@@ -283,7 +270,7 @@ static void hop_by_hop_fields_of_an_answer_go(void **state)
 	(void)state;
 	struct story *s = story_new();
 	struct story_client *c = story_client(s);
-	struct fake_stream *o = asked(c, GET, GOT_GET);
+	struct fake_stream *o = story_asked(c, STORY_GET, STORY_GOT_GET);
 	story_origin_says(s, o,
 		"HTTP/1.1 200 Fine By Me\r\nDate: d\r\nServer: s\r\nConnection: keep-alive, x-a\r\n"
 		"Keep-Alive: timeout=5\r\nX-A: 1\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\n"
@@ -303,7 +290,7 @@ static void the_gate_adds_a_pass(void **state)
 	s->extra = (struct exchange_extra){
 		.fields = SPAN("Set-Cookie: sluice-p-derby=x\r\nSluice-Pass: x\r\n"),
 		.is_private = true};
-	struct fake_stream *o = asked(c, GET, GOT_GET);
+	struct fake_stream *o = story_asked(c, STORY_GET, STORY_GOT_GET);
 	story_origin_says(s, o,
 		"HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nCache-Control: public\r\nExpires: never\r\n"
 		"ETag: e\r\nLast-Modified: l\r\nAge: 1\r\nSluice-Pass: forged\r\n"
@@ -321,8 +308,8 @@ static void the_gate_may_end_the_connection(void **state)
 	struct story *s = story_new();
 	struct story_client *c = story_client(s);
 	s->extra.close = true;
-	struct fake_stream *o = asked(c, GET, GOT_GET);
-	story_origin_says(s, o, OK2);
+	struct fake_stream *o = story_asked(c, STORY_GET, STORY_GOT_GET);
+	story_origin_says(s, o, STORY_OK);
 	story_got(c->s, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
 	assert_int_equal(c->end.outcome, EXCHANGE_CLOSE);
 	story_end(s);
@@ -351,7 +338,7 @@ static void the_largest_answer_head_with_the_largest_extra_passes(void **state)
 	head_writer_put(&w, SPAN("\r\n\r\n"));
 	assert_false(w.is_full);
 	struct story_client *c = story_client(s);
-	struct fake_stream *o = asked(c, GET, GOT_GET);
+	struct fake_stream *o = story_asked(c, STORY_GET, STORY_GOT_GET);
 	story_origin_says(s, o, answer);
 	assert_int_equal(c->answers, 1);
 	story_origin_says(s, o, "0\r\n\r\n");
@@ -368,21 +355,21 @@ static void commands_reach_the_worker_and_not_the_visitor(void **state)
 	(void)state;
 	struct story *s = story_new();
 	struct story_client *c = story_client(s);
-	struct fake_stream *o = asked(c, GET, GOT_GET);
+	struct fake_stream *o = story_asked(c, STORY_GET, STORY_GOT_GET);
 	story_origin_says(
 		s, o, "HTTP/1.1 200 OK\r\nSluice-Command: end\r\nContent-Length: 2\r\n\r\nok");
-	story_got(c->s, OK2);
+	story_got(c->s, STORY_OK);
 	assert_int_equal(c->commands_end, 1);
 	assert_int_equal(c->commands_renew, 0);
-	story_client_says(c, GET);
+	story_client_says(c, STORY_GET);
 	story_origin_says(
 		s, o, "HTTP/1.1 200 OK\r\nsluice-command:  Renew \r\nContent-Length: 2\r\n\r\nok");
 	assert_int_equal(c->commands_renew, 1);
-	story_client_says(c, GET);
+	story_client_says(c, STORY_GET);
 	story_origin_says(
 		s, o, "HTTP/1.1 200 OK\r\nSluice-Command: dance\r\nContent-Length: 2\r\n\r\nok");
 	assert_int_equal(c->commands_end + c->commands_renew, 2);
-	story_got(c->s, OK2 OK2);
+	story_got(c->s, STORY_OK STORY_OK);
 	story_end(s);
 }
 
@@ -393,12 +380,12 @@ static void interim_answers_are_passed_on(void **state)
 	(void)state;
 	struct story *s = story_new();
 	struct story_client *c = story_client(s);
-	struct fake_stream *o = asked(c, GET, GOT_GET);
+	struct fake_stream *o = story_asked(c, STORY_GET, STORY_GOT_GET);
 	story_origin_says(s, o,
 		"HTTP/1.1 103 Early Hints\r\nLink: x\r\nConnection: x\r\n\r\n"
-		"HTTP/1.1 102 Processing\r\n\r\n" OK2);
+		"HTTP/1.1 102 Processing\r\n\r\n" STORY_OK);
 	story_got(c->s, "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
-			"HTTP/1.1 102 Processing\r\n\r\n" OK2);
+			"HTTP/1.1 102 Processing\r\n\r\n" STORY_OK);
 	assert_int_equal(c->answers, 1);
 	assert_int_equal(story_count(s, interims), 2);
 	assert_int_equal(c->end.outcome, EXCHANGE_KEPT);
@@ -410,8 +397,9 @@ static void http_1_0_gets_no_interim_answers(void **state)
 	(void)state;
 	struct story *s = story_new();
 	struct story_client *c = story_client(s);
-	struct fake_stream *o = asked(c, "GET / HTTP/1.0\r\nHost: shop.example\r\n\r\n", GOT_GET);
-	story_origin_says(s, o, "HTTP/1.1 103 Early Hints\r\n\r\n" OK2);
+	struct fake_stream *o =
+		story_asked(c, "GET / HTTP/1.0\r\nHost: shop.example\r\n\r\n", STORY_GOT_GET);
+	story_origin_says(s, o, "HTTP/1.1 103 Early Hints\r\n\r\n" STORY_OK);
 	story_got(c->s, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
 	story_end(s);
 }
@@ -428,13 +416,13 @@ static void a_client_that_waits_for_100_gets_the_origins(void **state)
 	(void)state;
 	struct story *s = story_new();
 	struct story_client *c = story_client(s);
-	struct fake_stream *o = asked(c, EXPECTING, GOT_EXPECTING);
+	struct fake_stream *o = story_asked(c, EXPECTING, GOT_EXPECTING);
 	story_origin_says(s, o, "HTTP/1.1 100 Continue\r\n\r\n");
 	story_got(c->s, "HTTP/1.1 100 Continue\r\n\r\n");
 	story_client_says(c, "body");
 	story_got(o, "body");
-	story_origin_says(s, o, OK2);
-	story_got(c->s, OK2);
+	story_origin_says(s, o, STORY_OK);
+	story_got(c->s, STORY_OK);
 	assert_int_equal(c->end.outcome, EXCHANGE_KEPT);
 	assert_true(o->is_used);
 	story_end(s);
@@ -445,7 +433,7 @@ static void a_final_answer_instead_of_100_leaves_the_body_unread(void **state)
 	(void)state;
 	struct story *s = story_new();
 	struct story_client *c = story_client(s);
-	struct fake_stream *o = asked(c, EXPECTING, GOT_EXPECTING);
+	struct fake_stream *o = story_asked(c, EXPECTING, GOT_EXPECTING);
 	story_origin_says(s, o, "HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\nn");
 	story_client_says(c, "body"); // too late: it may have crossed the answer
 	story_got(o, "");
@@ -462,10 +450,10 @@ static void a_client_need_not_wait_for_100(void **state)
 	(void)state;
 	struct story *s = story_new();
 	struct story_client *c = story_client(s);
-	struct fake_stream *o = asked(c, EXPECTING, GOT_EXPECTING);
+	struct fake_stream *o = story_asked(c, EXPECTING, GOT_EXPECTING);
 	story_client_says(c, "body");
 	story_got(o, "body");
-	story_origin_says(s, o, OK2);
+	story_origin_says(s, o, STORY_OK);
 	assert_int_equal(c->end.outcome, EXCHANGE_KEPT);
 	story_end(s);
 }
@@ -477,10 +465,10 @@ static void an_early_answer_passes_and_the_body_goes_on(void **state)
 	(void)state;
 	struct story *s = story_new();
 	struct story_client *c = story_client(s);
-	struct fake_stream *o =
-		asked(c, "POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 6\r\n\r\nab",
-			"POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 6\r\n" STORY_ADDED
-			"\r\nab");
+	struct fake_stream *o = story_asked(c,
+		"POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 6\r\n\r\nab",
+		"POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 6\r\n" STORY_ADDED
+		"\r\nab");
 	story_origin_says(s, o, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n12");
 	story_got(c->s, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\n12");
 	story_client_says(c, "cd");
@@ -499,10 +487,10 @@ static void an_early_answer_that_is_whole_ends_it(void **state)
 	(void)state;
 	struct story *s = story_new();
 	struct story_client *c = story_client(s);
-	struct fake_stream *o =
-		asked(c, "POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 6\r\n\r\nab",
-			"POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 6\r\n" STORY_ADDED
-			"\r\nab");
+	struct fake_stream *o = story_asked(c,
+		"POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 6\r\n\r\nab",
+		"POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 6\r\n" STORY_ADDED
+		"\r\nab");
 	story_origin_says(s, o, "HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n");
 	story_got(c->s, "HTTP/1.1 400 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
 	assert_int_equal(c->end.outcome, EXCHANGE_LINGER);
@@ -510,20 +498,6 @@ static void an_early_answer_that_is_whole_ends_it(void **state)
 	assert_false(o->is_used);
 	assert_int_equal(story_count(s, answer_early), 1);
 	story_end(s);
-}
-
-static int begin_whole(void **state)
-{
-	(void)state;
-	story_bytewise = false;
-	return 0;
-}
-
-static int begin_bytewise(void **state)
-{
-	(void)state;
-	story_bytewise = true;
-	return 0;
 }
 
 int main(void)
@@ -552,6 +526,5 @@ int main(void)
 		cmocka_unit_test(an_early_answer_passes_and_the_body_goes_on),
 		cmocka_unit_test(an_early_answer_that_is_whole_ends_it),
 	};
-	return cmocka_run_group_tests_name("whole", tests, begin_whole, NULL) +
-	       cmocka_run_group_tests_name("byte by byte", tests, begin_bytewise, NULL);
+	return story_run(tests);
 }
