@@ -347,9 +347,10 @@ static int read_state(const char *path, const char *text, size_t len, char *stat
 	if (ret < 0)
 		return ret;
 	reading_mark(&r, root, NULL, READING_WHOLE, root, "");
-	for (const struct tree_node *node = root->first; node; node = node->next) {
-		if (strcmp(node->key, key->name) != 0)
-			continue;
+	const struct tree_node *node = root->first;
+	while (node && strcmp(node->key, key->name) != 0)
+		node = node->next;
+	if (node) {
 		reading_mark(&r, root, key->name, READING_WHOLE, node, NULL);
 		if (!read_value(&r, key, node, root, READING_WHOLE, &folder))
 			return -EINVAL;
