@@ -264,8 +264,8 @@ static void test_no_process(void **state)
 {
 	(void)state;
 	char expected[256];
-	snprintf(expected, sizeof(expected),
-		"sluice: sluice is not running: nobody listens at %s\n", socket_path);
+	snprintf(expected, sizeof(expected), "sluice is not running: nobody listens at %s\n",
+		socket_path);
 	stop_server();
 	type("-c|CONFIG|show|rooms");
 	assert_int_equal(said.status, CLI_FAILED);

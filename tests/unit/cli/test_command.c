@@ -37,6 +37,7 @@ static const struct word_case {
 	{"show|workers", "show workers"},
 	{"show|counters", "show counters"},
 	{"show|origin", "show origin"},
+	{"show|cluster", "show cluster"},
 	{"show|everything", NULL},
 	{"room|derby", NULL},
 	{"room|derby|open", "room NAME open"},
