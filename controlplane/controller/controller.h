@@ -34,6 +34,7 @@
 #define CONTROLLER_GAP_MS 2000u // nothing heard for longer: the process stood still
 #define CONTROLLER_AHEAD_MS 5000u // the threshold runs ahead by the slots expected within this
 #define CONTROLLER_NEXT_MAX_S 10u // longest poll_after of `next`
+#define CONTROLLER_GRACE_S 10u // floor waits for who was present a little longer than a slot does
 #define CONTROLLER_LATER_MS 500u // a claim is put off by no longer
 #define CONTROLLER_CHANGES_MAX 32768u // changes in one turn; full: nothing begins or ends in it
 
@@ -64,7 +65,7 @@ struct controller_bounds {
 
 // What must outlast the process. Collected between controller_changes() calls.
 enum controller_change_kind {
-	CONTROLLER_GRANTED, // a session began: session, visitor, key, expires
+	CONTROLLER_GRANTED = 1, // a session began: session, visitor, key, expires
 	CONTROLLER_RENEWED, // session, visitor, expires
 	CONTROLLER_ENDED, // session over: ended, expired or undone; its slot is free
 	CONTROLLER_FORGET, // the claimed id of visitor need not be kept any more; always after its
