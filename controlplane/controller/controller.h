@@ -140,8 +140,8 @@ bool controller_later(
 // twice poll_after.
 void controller_refused(struct controller *c, uint64_t key, uint32_t poll_after, uint64_t now_ms);
 
-// A direct grant was not delivered: session, id and slot are undone. A called one keeps its session
-// for the next poll.
+// A direct grant was not delivered: session, id and slot are undone (its share of the rate is not).
+// A called one keeps its session for the next poll.
 void controller_gone(struct controller *c, uint64_t visitor, uint64_t session, uint64_t now_ms);
 
 // A session is to end early. Returns true if there is such a session; it keeps its slot, and a

@@ -306,6 +306,7 @@ void visitor_shop_ends(struct world *w, uint32_t who)
 	}
 	if (world_cluster_ms(w) < v->expires * 1000ull)
 		report(w, CLAIM_END, v);
+	v->left_ms = w->now_ms;
 	go_away(v);
 }
 

@@ -48,7 +48,7 @@ enum world_state {
 struct world_visitor {
 	uint64_t id, key, session;
 	uint64_t rank, ahead; // as last shown
-	uint64_t arrived_ms, granted_ms; // cluster time
+	uint64_t arrived_ms, granted_ms, left_ms; // virtual time
 	uint64_t wait_ms; // when the wait was last estimated
 	double wait_low, wait_high; // s from then, if it was estimated in a steady flow
 	uint32_t expires;
