@@ -14,6 +14,7 @@
 
 #include "dataplane/http/accept.h"
 #include "dataplane/http/head.h"
+#include "dataplane/http/octet.h"
 
 #include <openssl/crypto.h>
 #include <stddef.h>
@@ -150,7 +151,7 @@ static bool says_prefetch(const struct http_head *head, enum http_field_id id)
 	for (; field; field = http_field_next(head, field)) {
 		struct span value = http_field_value(head, field);
 		size_t len = 0;
-		while (len < value.len && !memchr(";, \t", value.at[len], 4))
+		while (len < value.len && octet_is(value.at[len], OCTET_TOKEN))
 			len++;
 		if (span_is_equal_caseless((struct span){value.at, len}, prefetch))
 			return true;
