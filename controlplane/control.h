@@ -1,4 +1,4 @@
-// The inside of the control thread: one struct, and what its files call in each other.
+// The inside of the control thread: one struct that its files share.
 //
 //   main.c       the command line
 //   run.c        start, loop, drain, stop
@@ -82,34 +82,3 @@ struct control {
 	uint64_t started_ms;
 	struct claim claims_buffer[CLAIMS_TURN_MAX];
 };
-
-// rooms.c
-// Take the rooms of c->config: those that stay keep their controller, with its new limits. Before
-// workers run, and with a reload. Returns 0 or -errno.
-int rooms_set(struct control *c);
-// Read what commands said before the last stop. After the first rooms_set().
-int rooms_load(struct control *c);
-struct control_room *rooms_find(struct control *c, const char *name);
-uint8_t rooms_state(const struct control_room *room);
-uint8_t rooms_mode(const struct control_room *room);
-// Put what commands said about a room into the store, and publish.
-void rooms_changed(struct control *c, struct control_room *room);
-void rooms_destroy(struct control *c);
-
-// turn.c
-void turn(struct control *c);
-extern const struct claims_seams turn_seams; // `ctx` is to be set
-
-// run.c
-int run_control(const char *config_path, struct config *config);
-// Build a snapshot of what is known now and publish it.
-void run_publish(struct control *c);
-// Read the configuration anew. Returns 0, or -errno with the errors in `report`. `restart` gets the
-// keys that need a restart, one a line.
-int run_reload(struct control *c, struct config_report *report, FILE *restart);
-void run_drain(struct control *c);
-// What `check` and the start measure a configuration against, with this program's memory bill.
-void run_machine(struct config_machine *machine);
-
-// commands.c
-int commands_create(struct control *c);

@@ -1,14 +1,20 @@
 // Rooms: each has a line in the places file and a controller. What commands change (state, mode,
 // message) is kept in the store and stands over the configuration until a command says otherwise.
 
-#include "controlplane/control.h"
+#include "controlplane/rooms.h"
 
 #include "controlplane/log.h"
+#include "controlplane/reload.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define LATER_MAX 4096u // claims put off at once, a room
 
 static int compare_rooms(const void *a, const void *b)
 {
@@ -44,6 +50,13 @@ static struct controller_limits limits_of(const struct control_room *room)
 		.direct = rooms_mode(room) == GATE_MODE_AUTO};
 }
 
+// For hash tables whose keys come from outside.
+static uint64_t random_seed(void)
+{
+	uint64_t seed;
+	return getrandom(&seed, sizeof(seed), 0) == sizeof(seed) ? seed : (uint64_t)getpid();
+}
+
 static struct control_room *find_line(struct control *c, uint32_t line_id)
 {
 	for (uint32_t i = 0; i < c->room_count; i++)
@@ -60,35 +73,33 @@ struct control_room *rooms_find(struct control *c, const char *name)
 	return NULL;
 }
 
-// A room of a new configuration: as it was, or fresh.
+// A room of a new configuration: as it was, or fresh. One that stays keeps its controller.
 static struct control_room room_of(struct control *c, const struct config_room *config)
 {
 	struct control_room *before = find_line(c, config->line_id);
 	struct control_room room = {.line_id = config->line_id,
 		.state_override = STORE_AS_CONFIGURED,
 		.mode_override = STORE_AS_CONFIGURED};
-	if (before) {
+	if (before)
 		room = *before;
-		before->controller = NULL; // taken over
-	}
 	room.config = config;
 	return room;
 }
 
+// Give a fresh room its line and controller. Returns 0 or -errno.
 static int begin_room(struct control *c, struct control_room *room)
 {
 	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
 	struct controller_limits limits = limits_of(room);
-	if (room->controller) {
-		controller_set_limits(room->controller, &limits, now_ms);
-		return 0;
-	}
 	struct controller_bounds bounds = {.sessions_max = (uint32_t)c->config->sessions_max,
 		.present_max = (uint32_t)c->config->present_max,
-		.left_max = (uint32_t)c->config->left_max};
+		.left_max = (uint32_t)c->config->left_max,
+		.later_max = LATER_MAX,
+		.seed = random_seed()};
 	room->line = place_file_line(c->places, room->line_id);
 	if (!room->line)
 		return -ENOSPC;
+	place_begin(room->line, now_ms / PLACE_SLOT_MS);
 	room->controller = controller_create(&limits, &bounds, room->line, now_ms);
 	return room->controller ? 0 : -ENOMEM;
 }
@@ -103,7 +114,6 @@ static int tell_claims(struct control *c)
 		rooms[i] = (struct claims_room){.line_id = room->line_id,
 			.session_s = (uint32_t)room->config->session_s,
 			.state = rooms_state(room),
-			.sliding = room->config->sliding,
 			.controller = room->controller,
 			.line = room->line};
 	}
@@ -112,33 +122,64 @@ static int tell_claims(struct control *c)
 	return 0;
 }
 
-int rooms_set(struct control *c)
+static bool is_in(const struct control_room *rooms, uint32_t count, uint32_t line_id)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (rooms[i].line_id == line_id)
+			return true;
+	return false;
+}
+
+// Destroy the controllers of those rooms that are not among `kept`, and free the list.
+static void let_go(struct control_room *rooms, uint32_t count, const struct control_room *kept,
+	uint32_t kept_count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (!is_in(kept, kept_count, rooms[i].line_id))
+			controller_destroy(rooms[i].controller);
+	free(rooms);
+}
+
+// The rooms of the configuration, sorted by name; NULL when memory is short.
+static struct control_room *list_rooms(struct control *c, uint32_t *count)
 {
 	const struct config_sites *sites = &c->config->sites;
-	uint32_t count = 0, at = 0;
+	uint32_t at = 0;
+	*count = 0;
 	for (uint32_t i = 0; i < sites->count; i++)
-		count += sites->at[i].rooms.count;
-	struct control_room *rooms = calloc(count + 1, sizeof(*rooms));
-	if (!rooms)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < sites->count; i++)
+		*count += sites->at[i].rooms.count;
+	struct control_room *rooms = calloc(*count + 1, sizeof(*rooms));
+	for (uint32_t i = 0; rooms && i < sites->count; i++)
 		for (uint32_t j = 0; j < sites->at[i].rooms.count; j++)
 			rooms[at++] = room_of(c, &sites->at[i].rooms.at[j]);
-	qsort(rooms, count, sizeof(*rooms), compare_rooms);
-	struct control_room *before = c->rooms;
-	uint32_t before_count = c->room_count;
-	c->rooms = rooms;
-	c->room_count = count;
+	if (rooms)
+		qsort(rooms, *count, sizeof(*rooms), compare_rooms);
+	return rooms;
+}
+
+int rooms_set(struct control *c)
+{
+	uint32_t count, before_count = c->room_count;
+	struct control_room *rooms = list_rooms(c, &count), *before = c->rooms;
+	if (!rooms)
+		return -ENOMEM;
 	int ret = 0;
 	for (uint32_t i = 0; i < count && ret == 0; i++)
-		ret = begin_room(c, &rooms[i]);
-	if (ret == 0)
-		ret = tell_claims(c);
-	// Rooms that are no more; claims has let go of them.
-	for (uint32_t i = 0; i < before_count; i++)
-		if (before[i].controller)
-			controller_destroy(before[i].controller);
-	free(before);
+		if (!rooms[i].controller)
+			ret = begin_room(c, &rooms[i]);
+	if (ret < 0) {
+		let_go(rooms, count, before, before_count);
+		return ret;
+	}
+	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
+	for (uint32_t i = 0; i < count; i++) {
+		struct controller_limits limits = limits_of(&rooms[i]);
+		controller_set_limits(rooms[i].controller, &limits, now_ms);
+	}
+	c->rooms = rooms;
+	c->room_count = count;
+	if ((ret = tell_claims(c)) == 0)
+		let_go(before, before_count, rooms, count);
 	return ret;
 }
 
@@ -151,10 +192,7 @@ static void load_one(void *context, const struct store_record *record)
 		return;
 	room->state_override = record->room.state;
 	room->mode_override = record->room.mode;
-	if (record->room.message.len < sizeof(room->message)) {
-		memcpy(room->message, record->room.message.at, record->room.message.len);
-		room->message[record->room.message.len] = '\0';
-	}
+	snprintf(room->message, sizeof(room->message), "%s", record->room.message);
 	struct controller_limits limits = limits_of(room);
 	controller_set_limits(room->controller, &limits, clock_at(&c->clock, clock_monotonic_us()));
 	claims_set_state(c->claims, room->line_id, rooms_state(room));
@@ -171,14 +209,14 @@ void rooms_changed(struct control *c, struct control_room *room)
 		.room = {.line_id = room->line_id,
 			.state = room->state_override,
 			.mode = room->mode_override,
-			.message = {room->message, strlen(room->message)}}};
+			.message = room->message}};
 	if (!store_put(c->store, &record))
 		log_error("room %s: the command is in force, but the store took no record of it",
 			room->config->name);
 	struct controller_limits limits = limits_of(room);
 	controller_set_limits(room->controller, &limits, clock_at(&c->clock, clock_monotonic_us()));
 	claims_set_state(c->claims, room->line_id, rooms_state(room));
-	run_publish(c);
+	reload_snapshot(c);
 }
 
 void rooms_destroy(struct control *c)

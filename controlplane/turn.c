@@ -1,9 +1,10 @@
 // One turn of control: the claims of all workers, their answers, and what is due each second.
 
-#include "controlplane/control.h"
+#include "controlplane/turn.h"
 
 #include "controlplane/log.h"
 #include "controlplane/publish.h"
+#include "controlplane/reload.h"
 
 #include <rte_rcu_qsbr.h>
 
@@ -114,7 +115,7 @@ static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms)
 	watch_store(c, now_ms);
 	ended_sweep(c->words.ended, (uint32_t)(now_ms / 1000));
 	if (secrets_poll(c->secrets, now_ms / 1000))
-		run_publish(c);
+		reload_snapshot(c);
 }
 
 static uint32_t seam_answer(

@@ -1,9 +1,12 @@
 // A decision carried out: an answer of ours, a claim with the request parked, or an exchange with
 // the origin.
 
-#include "dataplane/inside.h"
+#include "dataplane/act.h"
 
+#include "dataplane/client.h"
+#include "dataplane/forward.h"
 #include "dataplane/gate/answer.h"
+#include "dataplane/report.h"
 
 #include <assert.h>
 #include <string.h>
@@ -16,6 +19,15 @@ static void count_decision(struct worker *w, const struct decision *decision);
 static bool method_is_ours_to_refuse(const struct item *item)
 {
 	return item->head.method == HTTP_CONNECT || item->head.method == HTTP_TRACE;
+}
+
+// Whether one more pre-flight of the site may pass in this second.
+static bool preflight_may_pass(struct worker *w, const struct gate_site *site)
+{
+	struct preflights *seen = &w->preflights[site->index % SITES_MAX];
+	if (seen->second != w->now_s)
+		*seen = (struct preflights){.second = w->now_s};
+	return seen->count++ < site->preflight_rate;
 }
 
 void act(struct worker *w, struct item *item)
@@ -33,8 +45,13 @@ void act(struct worker *w, struct item *item)
 		decide_item(w, item, &decision);
 	}
 	if (decision.refuses_claim)
-		report_refused(w, item->request.room->line_id, item->request.ticket->token.key,
-			decision.status.poll_after);
+		report_refused(
+			w, decision.claim.line_id, decision.claim.key, decision.claim.poll_after);
+	if (decision.is_preflight && !preflight_may_pass(w, item->request.site)) {
+		inside_count(w, COUNTER_preflight_limited);
+		decision.action = DECIDE_ANSWER;
+		decision.answer = DECIDE_UNAVAILABLE;
+	}
 	count_decision(w, &decision);
 	if (decision.action == DECIDE_FORWARD)
 		forward(w, item, &decision);
@@ -72,9 +89,9 @@ static void decide_item(struct worker *w, struct item *item, struct decision *de
 static void count_decision(struct worker *w, const struct decision *decision)
 {
 	if (decision->was_minted)
-		count(w, COUNTER_tickets);
+		inside_count(w, COUNTER_tickets);
 	if (decision->sets_pass)
-		count(w, COUNTER_granted);
+		inside_count(w, COUNTER_granted);
 	if (decision->action != DECIDE_ANSWER)
 		return;
 	static const int16_t counters[] = {[DECIDE_PAGE] = COUNTER_pages,
@@ -86,7 +103,7 @@ static void count_decision(struct worker *w, const struct decision *decision)
 		[DECIDE_MISDIRECTED] = COUNTER_misdirected};
 	if (decision->answer < sizeof(counters) / sizeof(counters[0]) &&
 		counters[decision->answer] > 0)
-		count(w, (enum counter)counters[decision->answer]);
+		inside_count(w, (enum counter)counters[decision->answer]);
 }
 
 // Keep the request and ask control. Returns false if it cannot be asked; a connection that could
@@ -95,7 +112,7 @@ static bool park(struct worker *w, struct item *item, const struct decision *dec
 {
 	struct conn *conn = item->conn;
 	if (w->parked_count >= w->plan.parked_max) {
-		count(w, COUNTER_parked_full);
+		inside_count(w, COUNTER_parked_full);
 		return false;
 	}
 	struct claim claim = decision->claim;
@@ -109,7 +126,7 @@ static bool park(struct worker *w, struct item *item, const struct decision *dec
 	if (item->is_kept && item->skip > 0)
 		conn_drop(conn, w->buffers, item->skip);
 	if (!item->is_kept && !conn_keep(conn, w->buffers, w->plan.buffer_bytes, whole)) {
-		count(w, COUNTER_buffers_exhausted);
+		inside_count(w, COUNTER_buffers_exhausted);
 		client_close(w, conn, true); // its answer will find it gone
 		return false;
 	}
@@ -137,7 +154,7 @@ static bool send_reply(struct worker *w, struct conn *conn, size_t bytes)
 	struct span part = {w->reply, bytes};
 	if (stream_write(w->driver, conn->stream, &part, 1) == bytes)
 		return true;
-	count(w, COUNTER_write_failed);
+	inside_count(w, COUNTER_write_failed);
 	client_close(w, conn, true);
 	return false;
 }
@@ -146,6 +163,8 @@ static bool send_reply(struct worker *w, struct conn *conn, size_t bytes)
 static void report_left(struct worker *w, const struct item *item, const struct decision *decision)
 {
 	const struct gate_room *room = item->request.room;
+	if (!decision->leaves_ticket && !decision->leaves_pass)
+		return;
 	struct claim claim = {.worker = (uint8_t)w->plan.index,
 		.room = room->index,
 		.line_id = room->line_id,
@@ -171,7 +190,7 @@ static void reply(struct worker *w, struct item *item, const struct decision *de
 	struct conn *conn = item->conn;
 	struct carry_stale stale;
 	struct answer_frame frame = frame_of(w, conn);
-	carry_stale(&w->snapshot->map, &item->head, item->request.room, decision->sets_ticket,
+	carry_stale_find(&w->snapshot->map, &item->head, item->request.room, decision->sets_ticket,
 		w->now_s, &stale);
 	frame.minor = item->head.minor;
 	frame.is_head = item->head.method == HTTP_HEAD;
@@ -203,11 +222,15 @@ void act_refuse(struct worker *w, struct conn *conn, unsigned status)
 
 void act_refuse_too_large(struct worker *w, struct conn *conn, struct span head)
 {
+	struct http_head *salvaged = &w->items[w->item_count].head; // free: nothing was added
+	const struct gate_map *map = &w->snapshot->map;
 	struct carry_stale stale;
 	char scratch[MATCH_HOST_BYTES_MAX + 1];
+	struct span matched;
 	struct answer_frame frame = frame_of(w, conn);
-	carry_stale_raw(&w->snapshot->map, head, w->now_s, &stale);
-	frame.site = carry_site_raw(&w->snapshot->map, head, scratch);
+	carry_salvage(head, salvaged);
+	carry_stale_find(map, salvaged, NULL, 0, w->now_s, &stale);
+	frame.site = gate_map_site(map, salvaged->host, scratch, &matched);
 	frame.stale = &stale;
 	frame.close = true;
 	size_t bytes = answer_refusal(431, false, &frame, w->reply);

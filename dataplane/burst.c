@@ -5,7 +5,10 @@
 // copied. A connection has at most one request in the burst, so that pipelined requests are
 // answered in order; what follows a request is offered again when that one has been answered.
 
-#include "dataplane/inside.h"
+#include "dataplane/burst.h"
+
+#include "dataplane/act.h"
+#include "dataplane/client.h"
 
 #include <assert.h>
 #include <string.h>
@@ -33,7 +36,7 @@ static enum counter refusal_counter(enum http_result result)
 
 static void refuse(struct worker *w, struct conn *conn, struct span input, enum http_result result)
 {
-	count(w, refusal_counter(result));
+	inside_count(w, refusal_counter(result));
 	if (result == HTTP_TOO_LARGE)
 		act_refuse_too_large(w, conn, input);
 	else
@@ -45,7 +48,7 @@ static void refuse(struct worker *w, struct conn *conn, struct span input, enum 
 static void wait_for_more(struct worker *w, struct conn *conn, struct span data)
 {
 	if (data.len > 0 && !conn_keep(conn, w->buffers, w->plan.buffer_bytes, data)) {
-		count(w, COUNTER_buffers_exhausted);
+		inside_count(w, COUNTER_buffers_exhausted);
 		act_refuse(w, conn, 503);
 		return;
 	}
@@ -96,7 +99,7 @@ void burst_offer(struct worker *w, struct conn *conn, struct span data)
 		burst_run(w);
 	bool is_kept = conn->buffered > 0;
 	if (is_kept && data.len > 0 && !conn_keep(conn, w->buffers, w->plan.buffer_bytes, data)) {
-		count(w, COUNTER_pipeline_full);
+		inside_count(w, COUNTER_pipeline_full);
 		act_refuse(w, conn, 431);
 		return;
 	}
@@ -109,7 +112,7 @@ void burst_offer(struct worker *w, struct conn *conn, struct span data)
 	} else {
 		conn_set_idle(&w->conns, conn, false);
 		conn->is_pending = true;
-		count(w, COUNTER_requests);
+		inside_count(w, COUNTER_requests);
 	}
 }
 
@@ -139,7 +142,7 @@ static void verify(struct worker *w)
 			&item->conn->remembered, w->now_s, &w->jobs[job_count]);
 		job_count += jobs;
 		if (jobs == 0 && item->request.token_count > 0)
-			count(w, COUNTER_tokens_remembered);
+			inside_count(w, COUNTER_tokens_remembered);
 	}
 	if (job_count > 0)
 		mac_burst(w->mac, w->jobs, job_count);

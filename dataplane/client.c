@@ -1,7 +1,10 @@
 // What happens on visitors' streams, apart from the requests themselves: connections open and end,
 // input is kept or discarded, deadlines pass.
 
-#include "dataplane/inside.h"
+#include "dataplane/client.h"
+
+#include "dataplane/act.h"
+#include "dataplane/burst.h"
 
 #include <assert.h>
 #include <string.h>
@@ -40,7 +43,7 @@ void client_event(struct worker *w, const struct stream_event *event)
 	default:
 		assert(event->kind == STREAM_CLOSED);
 		if (conn->state == CONN_PARKED || conn->state == CONN_EXCHANGE)
-			count(w, COUNTER_peer_gone);
+			inside_count(w, COUNTER_peer_gone);
 		conn->stream = NULL; // the driver has it back
 		client_close(w, conn, false);
 	}
@@ -57,7 +60,7 @@ static void turn_away(struct worker *w, struct stream *stream, enum counter why)
 	static const struct span answer = SPAN("HTTP/1.1 503 Service Unavailable\r\n"
 					       "Retry-After: 5\r\nCache-Control: no-store\r\n"
 					       "Connection: close\r\nContent-Length: 0\r\n\r\n");
-	count(w, why);
+	inside_count(w, why);
 	stream->user = NULL;
 	stream_write(w->driver, stream, &answer, 1);
 	stream_close(w->driver, stream, false);
@@ -70,13 +73,13 @@ static void make_room(struct worker *w)
 	struct conn *longest = conn_longest_idle(&w->conns);
 	if (w->conns.count < most || !longest)
 		return;
-	count(w, COUNTER_evicted);
+	inside_count(w, COUNTER_evicted);
 	client_close(w, longest, false);
 }
 
 static void opened(struct worker *w, struct stream *stream)
 {
-	count(w, COUNTER_connections);
+	inside_count(w, COUNTER_connections);
 	make_room(w);
 	if (w->conns.count >= w->conns.serve_max) {
 		turn_away(w, stream, COUNTER_table_full);
@@ -160,7 +163,7 @@ bool client_keep_rest(struct worker *w, struct conn *conn, struct span rest)
 		stream_pause(w->driver, conn->stream);
 		return true;
 	}
-	count(w, conn->buffer ? COUNTER_pipeline_full : COUNTER_buffers_exhausted);
+	inside_count(w, conn->buffer ? COUNTER_pipeline_full : COUNTER_buffers_exhausted);
 	client_close(w, conn, true);
 	return false;
 }
@@ -168,6 +171,7 @@ bool client_keep_rest(struct worker *w, struct conn *conn, struct span rest)
 void client_answered(struct worker *w, struct conn *conn)
 {
 	assert(conn->state == CONN_HEAD);
+	conn->was_served = true;
 	if (conn->close_after || (conn->has_ended && conn->buffered == 0)) {
 		client_close(w, conn, false);
 		return;
@@ -222,20 +226,20 @@ static void deadline_passed(struct worker *w, struct conn *conn)
 	switch (conn->state) {
 	case CONN_HEAD:
 		if (conn->is_idle) {
-			count(w, COUNTER_idle_timeout);
+			inside_count(w, COUNTER_idle_timeout);
 			client_close(w, conn, false);
 		} else {
-			count(w, COUNTER_head_timeout);
+			inside_count(w, COUNTER_head_timeout);
 			act_refuse(w, conn, 408);
 		}
 		break;
 	case CONN_PARKED:
-		count(w, COUNTER_claim_timeout);
+		inside_count(w, COUNTER_claim_timeout);
 		burst_offer_answered(w, conn, NULL);
 		break;
 	default:
 		assert(conn->state == CONN_DISCARD);
-		count(w, COUNTER_drain_timeout);
+		inside_count(w, COUNTER_drain_timeout);
 		client_close(w, conn, true);
 	}
 }
@@ -259,5 +263,16 @@ void client_resumed(struct worker *w)
 		struct conn *conn = conn_of(&w->conns, resumed.index, resumed.generation);
 		if (conn && conn->state == CONN_HEAD && !conn->is_pending)
 			client_resume(w, conn);
+	}
+}
+
+void client_close_idle(struct worker *w)
+{
+	struct conn *conn = conn_longest_idle(&w->conns);
+	for (unsigned i = 0; conn && conn != &w->conns.idle && i < CLOSE_MAX; i++) {
+		struct conn *next = conn->idle_next;
+		if (conn->was_served) // who has just connected is still answered
+			client_close(w, conn, false);
+		conn = next;
 	}
 }

@@ -43,6 +43,7 @@ struct conn {
 	bool has_ended; // the peer will send no more
 	bool close_after; // close when the answer under way is out
 	bool is_secure; // over TLS
+	bool was_served; // had an answer
 	uint32_t generation; // counts the lives of this struct; never 0 while in use
 	struct wheel_entry deadline;
 

@@ -1,20 +1,13 @@
 // Requests passed on to an origin: begun with what the gate decided, ended by what the origin said.
 
-#include "dataplane/inside.h"
+#include "dataplane/forward.h"
 
+#include "dataplane/client.h"
 #include "dataplane/gate/answer.h"
+#include "dataplane/report.h"
 
 #include <assert.h>
 #include <string.h>
-
-// Whether one more pre-flight of the site may pass in this second.
-static bool preflight_may_pass(struct worker *w, const struct gate_site *site)
-{
-	struct preflights *seen = &w->preflights[site->index % SITES_MAX];
-	if (seen->second != w->now_s)
-		*seen = (struct preflights){.second = w->now_s};
-	return seen->count++ < site->preflight_rate;
-}
 
 static struct answer_frame frame_of(const struct worker *w, const struct conn *conn)
 {
@@ -44,8 +37,8 @@ static void remember(struct worker *w, struct conn *conn, const struct item *ite
 	char fields[ANSWER_FIELDS_BYTES_MAX];
 	struct carry_stale stale;
 	struct answer_frame frame = frame_of(w, conn);
-	carry_stale(&w->snapshot->map, &item->head, request->room, decision->sets_pass, w->now_s,
-		&stale);
+	carry_stale_find(&w->snapshot->map, &item->head, request->room, decision->sets_pass,
+		w->now_s, &stale);
 	frame.site = request->site;
 	frame.stale = &stale;
 	size_t bytes = answer_fields(decision, request, &frame, fields);
@@ -53,7 +46,7 @@ static void remember(struct worker *w, struct conn *conn, const struct item *ite
 		return;
 	conn->extra = buffers_take(w->buffers);
 	if (!conn->extra) {
-		count(w, COUNTER_buffers_exhausted); // the pass comes with a later answer
+		inside_count(w, COUNTER_buffers_exhausted); // the pass comes with a later answer
 		return;
 	}
 	assert(bytes <= w->plan.buffer_bytes);
@@ -77,7 +70,7 @@ static bool reply_failed(struct worker *w, struct conn *conn, unsigned status)
 	conn_drop_extra(conn, w->buffers);
 	if (is_sent)
 		return true;
-	count(w, COUNTER_write_failed);
+	inside_count(w, COUNTER_write_failed);
 	client_close(w, conn, true);
 	return false;
 }
@@ -92,7 +85,7 @@ static void end_failed(struct worker *w, struct conn *conn, unsigned status, boo
 		{503, COUNTER_exchanges_full}, {408, COUNTER_slow_body}, {400, COUNTER_bad_head}};
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
 		if (counters[i].status == status)
-			count(w, counters[i].counter);
+			inside_count(w, counters[i].counter);
 	if (!body_ended)
 		conn->close_after = true;
 	if (!reply_failed(w, conn, status))
@@ -148,11 +141,6 @@ void forward(struct worker *w, struct item *item, const struct decision *decisio
 {
 	struct conn *conn = item->conn;
 	const struct gate_request *request = &item->request;
-	if (decision->is_preflight && !preflight_may_pass(w, request->site)) {
-		count(w, COUNTER_preflight_limited);
-		act_refuse(w, conn, 503);
-		return;
-	}
 	if (decision->is_uncounted)
 		report_passed(w, request->room);
 	remember(w, conn, item, decision);
@@ -175,7 +163,7 @@ void forward(struct worker *w, struct item *item, const struct decision *decisio
 		end_failed(w, conn, status, !request->has_body);
 		return;
 	}
-	count(w, COUNTER_forwarded);
+	inside_count(w, COUNTER_forwarded);
 	conn->exchange = exchange;
 	conn_set_state(conn, CONN_EXCHANGE);
 	item->is_done = true;

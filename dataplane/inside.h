@@ -34,6 +34,7 @@
 #define BURST_MAX 64u // requests decided together: full lanes four times over
 #define EVENTS_MAX 256 // events of one turn
 #define DUE_MAX 64u // deadlines of one turn
+#define CLOSE_MAX 256u // idle connections closed in one turn while draining
 #define ANSWERS_MAX 256u // claim answers of one turn
 #define REPLY_BYTES_MAX 32768u // an answer of ours: a head and a page
 #define SITES_MAX 1024u // sites whose pre-flights are counted
@@ -65,7 +66,7 @@ struct preflights {
 // What control reads of a worker; the only part that two threads touch.
 struct worker_shown {
 	struct counters counters;
-	_Atomic uint32_t connections;
+	_Atomic uint32_t connections, busy;
 	_Atomic bool is_asleep;
 	_Atomic bool stop; // written: control
 	// The smallest key refused since control looked; a spin-free lock of one bit in
@@ -114,57 +115,7 @@ struct worker {
 	unsigned long thread; // pthread_t
 };
 
-static inline void count(struct worker *w, enum counter which)
+static inline void inside_count(struct worker *w, enum counter which)
 {
 	counters_add(&w->shown.counters, which, 1);
 }
-
-// client.c
-void client_event(struct worker *w, const struct stream_event *event);
-void client_deadlines(struct worker *w);
-// Offer the kept bytes of connections whose exchange has ended in this turn.
-void client_resumed(struct worker *w);
-// End a connection: its exchange, parked claim and deadline with it.
-void client_close(struct worker *w, struct conn *conn, bool reset);
-// After an answer of ours or the origin's is out: wait for the next request, or close.
-void client_answered(struct worker *w, struct conn *conn);
-// After an answer that leaves a body unread: shut our side and discard what comes, bounded.
-void client_discard(struct worker *w, struct conn *conn);
-// Keep the bytes after a request for later and stop reading. Closes the connection if they do not
-// fit.
-bool client_keep_rest(struct worker *w, struct conn *conn, struct span rest);
-
-// burst.c
-// Add what arrived on a connection in state HEAD: `data`, or what it has kept if `data.at` is NULL.
-void burst_offer(struct worker *w, struct conn *conn, struct span data);
-// Add the request that a connection has parked, with its answer (NULL: none came in time).
-void burst_offer_answered(struct worker *w, struct conn *conn, const struct claim_answer *answer);
-// Verify, decide and act on all that was offered.
-void burst_run(struct worker *w);
-
-// act.c
-void act(struct worker *w, struct item *item);
-// A plain refusal, for heads that could not be read: status, and the connection closes.
-void act_refuse(struct worker *w, struct conn *conn, unsigned status);
-// 431, with the cookies expired that made the head so large.
-void act_refuse_too_large(struct worker *w, struct conn *conn, struct span head);
-
-// forward.c
-void forward(struct worker *w, struct item *item, const struct decision *decision);
-extern const struct exchange_calls forward_calls;
-
-// report.c
-// Push a claim that somebody waits for. Returns false when it cannot be sent.
-bool report_claim(struct worker *w, const struct claim *claim);
-// Send a report, now or as soon as the ring takes it.
-void report_send(struct worker *w, const struct claim *claim);
-// A grant that nobody will hear of goes back, or its slot would be lost until the session's end.
-void report_gone(struct worker *w, const struct claim_answer *answer);
-// Somebody was forwarded uncounted (mode off).
-void report_passed(struct worker *w, const struct gate_room *room);
-// Re-send what waited; wake control if anything was pushed.
-void report_flush(struct worker *w);
-// Take the answers of control and put their requests into the burst.
-void report_answers(struct worker *w);
-// Note a refused claim of a called ticket, so that floor waits for its holder.
-void report_refused(struct worker *w, uint32_t line_id, uint64_t key, uint32_t poll_after);

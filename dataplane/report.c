@@ -3,7 +3,9 @@
 // Claims that somebody waits for are refused when the ring is full: the visitor polls again.
 // Reports are kept in a queue and sent when the ring takes them, in order.
 
-#include "dataplane/inside.h"
+#include "dataplane/report.h"
+
+#include "dataplane/burst.h"
 
 #include <assert.h>
 #include <unistd.h>
@@ -19,10 +21,10 @@ static bool push(struct worker *w, const struct claim *claim)
 bool report_claim(struct worker *w, const struct claim *claim)
 {
 	if (push(w, claim)) {
-		count(w, COUNTER_claims);
+		inside_count(w, COUNTER_claims);
 		return true;
 	}
-	count(w, COUNTER_claim_ring_full);
+	inside_count(w, COUNTER_claim_ring_full);
 	return false;
 }
 
@@ -31,7 +33,7 @@ void report_send(struct worker *w, const struct claim *claim)
 	if (w->report_count == 0 && push(w, claim))
 		return;
 	if (w->report_count == WORKER_REPORTS_MAX) {
-		count(w, COUNTER_reports_full);
+		inside_count(w, COUNTER_reports_full);
 		return;
 	}
 	w->reports[(w->report_first + w->report_count++) % WORKER_REPORTS_MAX] = *claim;
@@ -53,7 +55,7 @@ void report_flush(struct worker *w)
 
 void report_gone(struct worker *w, const struct claim_answer *answer)
 {
-	count(w, COUNTER_claim_gone);
+	inside_count(w, COUNTER_claim_gone);
 	struct claim gone = {.kind = CLAIM_GONE,
 		.worker = (uint8_t)w->plan.index,
 		.room = answer->room,

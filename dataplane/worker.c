@@ -7,7 +7,13 @@
 // A worker that has nothing to do sleeps in the driver and is offline for RCU meanwhile, so that
 // control never waits for it.
 
+#include "dataplane/worker.h"
+
+#include "dataplane/burst.h"
+#include "dataplane/client.h"
+#include "dataplane/forward.h"
 #include "dataplane/inside.h"
+#include "dataplane/report.h"
 
 #include <rte_rcu_qsbr.h>
 
@@ -74,14 +80,49 @@ const struct counters *worker_counters(const struct worker *worker)
 	return &worker->shown.counters;
 }
 
+unsigned worker_cpu(const struct worker *worker)
+{
+	return worker->plan.cpu;
+}
+
+const struct stream_driver *worker_driver(const struct worker *worker)
+{
+	return worker->driver;
+}
+
+const struct origin *worker_origin(const struct worker *worker)
+{
+	return worker->origin;
+}
+
 uint32_t worker_connections(const struct worker *worker)
 {
 	return atomic_load_explicit(&worker->shown.connections, memory_order_relaxed);
 }
 
+uint32_t worker_busy(const struct worker *worker)
+{
+	return atomic_load_explicit(&worker->shown.busy, memory_order_relaxed);
+}
+
 bool worker_is_asleep(const struct worker *worker)
 {
 	return atomic_load_explicit(&worker->shown.is_asleep, memory_order_acquire);
+}
+
+size_t worker_connection_bytes(void)
+{
+	// Its struct, its place among those to go on with, and twice a bucket of the sources.
+	const uint32_t many = 1u << 20;
+	return sizeof(struct conn) + sizeof(struct resumed) + source_table_bytes(many) / many;
+}
+
+size_t worker_fixed_bytes(void)
+{
+	size_t item = sizeof(struct item) + CARRY_TOKENS_MAX * sizeof(struct mac_job);
+	return sizeof(struct worker) + BURST_MAX * item + REPLY_BYTES_MAX +
+	       WORKER_REPORTS_MAX * sizeof(struct claim) +
+	       WORKER_RESERVE * worker_connection_bytes();
 }
 
 static int create_items(struct worker *w)
@@ -224,6 +265,15 @@ static int take_events(struct worker *w)
 	return count_events;
 }
 
+// What control reads.
+static void show(struct worker *w)
+{
+	uint32_t busy = w->parked_count + origin_exchange_count(w->origin);
+	inside_count(w, COUNTER_turns);
+	atomic_store_explicit(&w->shown.connections, w->conns.count, memory_order_relaxed);
+	atomic_store_explicit(&w->shown.busy, busy, memory_order_relaxed);
+}
+
 static void turn(struct worker *w)
 {
 	int event_count = take_events(w);
@@ -245,7 +295,8 @@ static void turn(struct worker *w)
 		client_resumed(w);
 		burst_run(w);
 	} while (w->resumed_count > 0);
+	if (w->is_draining)
+		client_close_idle(w);
 	report_flush(w);
-	count(w, COUNTER_turns);
-	atomic_store_explicit(&w->shown.connections, w->conns.count, memory_order_relaxed);
+	show(w);
 }

@@ -46,6 +46,10 @@ struct worker_plan {
 
 struct worker;
 
+// What a worker holds, for the memory bill: for each connection, and whatever their number.
+size_t worker_connection_bytes(void);
+size_t worker_fixed_bytes(void);
+
 // Make a worker and start its thread. Returns 0 or -errno when memory, the MAC self-test or the
 // thread fail.
 int worker_start(const struct worker_plan *plan, struct worker **worker);
@@ -58,7 +62,12 @@ void worker_wake(struct worker *worker);
 
 // Control, at any time:
 const struct counters *worker_counters(const struct worker *worker);
+unsigned worker_cpu(const struct worker *worker);
+// For their counters only; the rest is the worker's.
+const struct stream_driver *worker_driver(const struct worker *worker);
+const struct origin *worker_origin(const struct worker *worker);
 uint32_t worker_connections(const struct worker *worker); // open now
+uint32_t worker_busy(const struct worker *worker); // of those, with a request under way
 bool worker_is_asleep(
 	const struct worker *worker); // waiting for something to do: not standing still
 

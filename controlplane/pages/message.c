@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-
 // The length of the UTF-8 sequence at `at` (RFC 3629 4: shortest form, no surrogates, at most
 // U+10FFFF), or 0 if it is none.
 static size_t utf8_length(const unsigned char *at, size_t left)

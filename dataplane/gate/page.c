@@ -120,8 +120,8 @@ static void put_pattern(
 
 // A range in the unit that fits its end: minutes up to an hour and a half, half hours up to a day
 // and a half, days. The range is never empty: an estimate is not a promise.
-static void put_wait(struct writer *w, const struct page_phrases *phrases, uint64_t low_s,
-	uint64_t high_s)
+static void put_wait(
+	struct writer *w, const struct page_phrases *phrases, uint64_t low_s, uint64_t high_s)
 {
 	if (high_s == STATUS_UNKNOWN) {
 		writer_span(w, phrases->wait_unknown);

@@ -8,8 +8,8 @@
 #include "dataplane/gate/rooms.h"
 #include "dataplane/gate/writer.h"
 
-static_assert(STATUS_JSON_BYTES_MAX > STATUS_MESSAGE_BYTES_MAX + GATE_NAME_MAX +
-			9 * WRITER_NUMBER_BYTES_MAX + 200,
+static_assert(STATUS_JSON_BYTES_MAX >
+		      STATUS_MESSAGE_BYTES_MAX + GATE_NAME_MAX + 9 * WRITER_NUMBER_BYTES_MAX + 200,
 	"message, name, numbers, and the words around them");
 
 static const struct span words[] = {

@@ -42,6 +42,7 @@ enum http_result http_head_end(
 	struct span in, const struct http_limits *limits, uint32_t *scanned, uint32_t *head_bytes)
 {
 	const struct head_scan *scan = head_scan_best();
+	assert(limits->head_bytes > 0);
 	assert(limits->head_bytes <= HTTP_HEAD_BYTES_MAX);
 	assert(*scanned <= in.len);
 	size_t at = *scanned;
@@ -50,7 +51,7 @@ enum http_result http_head_end(
 		// Look no further than the limits, and ask for them before asking what is wrong:
 		// so the answer is that of reading byte by byte.
 		size_t line_max = in_first_line ? limits->line_bytes : limits->head_bytes;
-		size_t seen = min(in.len, min(line_max + 1, limits->head_bytes));
+		size_t seen = min(in.len, min(line_max + 1, limits->head_bytes - 1));
 		if (at < seen)
 			at = scan->text((struct span){in.at, seen}, at);
 		if (in_first_line && at > limits->line_bytes)

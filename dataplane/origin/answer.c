@@ -22,6 +22,8 @@ void answer_event(struct exchange *x, const struct stream_event *event)
 	assert(x->state != RELAY_CONNECTING || event->kind == STREAM_OPENED ||
 		event->kind == STREAM_CLOSED);
 	switch (event->kind) {
+	case STREAM_NONE: // origin_event() has skipped it
+		return;
 	case STREAM_OPENED:
 		relay_opened(x);
 		return;
@@ -105,7 +107,8 @@ static enum http_body leaves_as(const struct exchange *x, enum http_body in)
 }
 
 // An answer before the request's body has ended: what the client still sends cannot be told from a
-// next request, so its connection ends with this answer.
+// next request, so its connection ends with this answer. If it waits for 100, its body is not sent
+// on any more, and the origin's connection, which may wait for it, ends too.
 static void note_early(struct exchange *x)
 {
 	if (x->ask.has_ended)
@@ -113,6 +116,7 @@ static void note_early(struct exchange *x)
 	x->origin->counters.answer_early++;
 	x->client_keeps = false;
 	x->body_is_refused = x->expects_continue && x->ask_bytes == 0;
+	x->origin_keeps &= !x->body_is_refused;
 }
 
 static void take_final(struct exchange *x, const struct http_head *head, struct span rest)
@@ -163,9 +167,10 @@ static void take_switch(struct exchange *x, const struct http_head *head, struct
 	if (!relay_to_client(x, parts, rest.len > 0 ? 2 : 1))
 		return;
 	stream_resume(x->client_driver, x->client);
-	if (x->client_has_ended)
-		stream_shut(origin->driver, x->connection->stream);
+	uint64_t serial = x->serial;
 	origin->calls->tunnelled(x->user);
+	if (x->serial == serial && x->state == RELAY_TUNNEL && x->client_has_ended)
+		stream_shut(origin->driver, x->connection->stream); // after what was held
 }
 
 // Returns whether the exchange waits for another head.

@@ -35,6 +35,7 @@ int core_init(struct core *core, const struct sockets_plan *plan)
 		.linger_us = plan->linger_ms * UINT64_C(1000),
 		.header_us = plan->proxy_header_ms * UINT64_C(1000),
 		.listener_count = plan->listener_count,
+		.burst = 1, // a new socket stands in none
 	};
 	TAILQ_INIT(&core->header);
 	TAILQ_INIT(&core->lingering);
