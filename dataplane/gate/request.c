@@ -61,6 +61,7 @@ void gate_request_read(const struct gate_map *map, const struct http_head *head,
 		read_wishes(head, request);
 	if (request->route == GATE_ROUTE_LEAVE)
 		request->is_cross_site = is_cross_site(head, request->host);
+	request->has_other_cookies = http_field_first(head, HTTP_FIELD_cookie) != NULL;
 	if (request->room)
 		read_carried(head,
 			scratch + HOST_SCRATCH_BYTES + MATCH_SCRATCH_BYTES(head->target.len),
@@ -203,7 +204,8 @@ static bool is_cross_site(const struct http_head *head, struct span host)
 static void read_carried(const struct http_head *head, char *scratch, struct gate_request *request)
 {
 	struct carried found[CARRY_TOKENS_MAX];
-	request->token_count = carry_collect(head, request->room, found);
+	request->token_count =
+		carry_collect(head, request->room, found, &request->has_other_cookies);
 	for (uint32_t i = 0; i < request->token_count; i++) {
 		request->tokens[i].carried = found[i];
 		request->tokens[i].state = GATE_TOKEN_NONE;
