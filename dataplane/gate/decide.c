@@ -413,12 +413,11 @@ static void decide_by_answer(struct view *v)
 	case CLAIM_GRANTED:
 		return admit(v, &pass, true);
 	case CLAIM_NEXT:
-		if (!v->ticket) // its secret was revoked meanwhile
+	case CLAIM_REFUSED:
+		if (!v->ticket) // a newcomer, or its secret was revoked meanwhile
 			return lapse(v);
 		return tell_next(
 			v, answer->poll_after > 0 ? answer->poll_after : next_poll_after(v));
-	case CLAIM_REFUSED:
-		return draw_place(v);
 	case CLAIM_CLOSED:
 		return tell(v, STATUS_closed, NULL, rest_s(v));
 	case CLAIM_LAPSED:
