@@ -176,7 +176,7 @@ static void leave(struct claims *c, struct claims_rooms_entry *room, const struc
 {
 	c->counters.leave++;
 	bool is_left = controller_leave(room->is.controller, claim->key, claim->visitor, now_ms);
-	c->counters.left_full += !is_left;
+	c->counters.left_refused += !is_left;
 }
 
 static void gone(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,

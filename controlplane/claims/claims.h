@@ -52,7 +52,7 @@
 	X(undelivered, "answers that their worker did not take") \
 	X(freed, "slots of ended sessions given on") \
 	X(ended_full, "sessions not ended early: the set is full") \
-	X(left_full, "tickets not given back: too many") \
+	X(left_refused, "tickets not given back: used, lapsed, or too many") \
 	X(restored, "sessions and claimed ids taken over from the store") \
 	X(restored_expired, "of the sessions in the store, those that were over") \
 	X(restored_full, "sessions and claimed ids that found no room") \
@@ -69,7 +69,6 @@ struct claims_room {
 	uint32_t line_id;
 	uint32_t session_s;
 	uint8_t state; // enum gate_room_state
-	bool sliding;
 	struct controller *controller;
 	struct place_line *line;
 };

@@ -22,7 +22,7 @@ void answer_event(struct exchange *x, const struct stream_event *event)
 	assert(x->state != RELAY_CONNECTING || event->kind == STREAM_OPENED ||
 		event->kind == STREAM_CLOSED);
 	switch (event->kind) {
-	case STREAM_NONE:
+	case STREAM_NONE: // origin_event() has skipped it
 		return;
 	case STREAM_OPENED:
 		relay_opened(x);
@@ -167,9 +167,10 @@ static void take_switch(struct exchange *x, const struct http_head *head, struct
 	if (!relay_to_client(x, parts, rest.len > 0 ? 2 : 1))
 		return;
 	stream_resume(x->client_driver, x->client);
-	if (x->client_has_ended)
-		stream_shut(origin->driver, x->connection->stream);
+	uint64_t serial = x->serial;
 	origin->calls->tunnelled(x->user);
+	if (x->serial == serial && x->state == RELAY_TUNNEL && x->client_has_ended)
+		stream_shut(origin->driver, x->connection->stream); // after what was held
 }
 
 // Returns whether the exchange waits for another head.

@@ -18,7 +18,7 @@ int connection_pool_init(struct connection_pool *pool, uint32_t max, uint32_t id
 		.driver = driver, .counters = counters, .uncut_count = max, .idle_max = idle_max};
 	TAILQ_INIT(&pool->free);
 	TAILQ_INIT(&pool->kept);
-	pool->items = calloc(max, sizeof(*pool->items));
+	pool->items = calloc(max, sizeof(*pool->items)); // COLD: at start
 	return pool->items ? 0 : -ENOMEM;
 }
 

@@ -78,7 +78,7 @@ struct origin *origin_create(const struct origin_plan *plan, struct stream_drive
 	const struct exchange_calls *calls)
 {
 	check(plan);
-	struct origin *o = calloc(1, sizeof(*o));
+	struct origin *o = calloc(1, sizeof(*o)); // COLD: at start
 	if (!o)
 		return NULL;
 	o->plan = *plan;
@@ -87,8 +87,8 @@ struct origin *origin_create(const struct origin_plan *plan, struct stream_drive
 	o->body_kib_us = 1024ull * SECOND_US / plan->body_rate;
 	o->uncut_count = plan->exchanges_max;
 	o->scratch_bytes = scratch_bytes(plan);
-	o->scratch = malloc(o->scratch_bytes);
-	o->exchanges = calloc(plan->exchanges_max, sizeof(*o->exchanges));
+	o->scratch = malloc(o->scratch_bytes); // COLD: at start
+	o->exchanges = calloc(plan->exchanges_max, sizeof(*o->exchanges)); // COLD: at start
 	int ret = o->scratch && o->exchanges ? 0 : -1;
 	ret |= server_set_init(&o->servers, plan->servers_max);
 	ret |= connection_pool_init(
@@ -177,6 +177,8 @@ static void kept_event(
 
 void origin_event(struct origin *o, const struct stream_event *event)
 {
+	if (event->kind == STREAM_NONE)
+		return;
 	struct connection *connection = event->stream->user;
 	if (connection->exchange)
 		answer_event(connection->exchange, event);

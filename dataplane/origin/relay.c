@@ -37,7 +37,7 @@ struct exchange *relay_take(struct origin *origin)
 	else
 		return NULL;
 	origin->exchange_count++;
-	*x = (struct exchange){.origin = origin};
+	*x = (struct exchange){.origin = origin, .serial = ++origin->serial};
 	return x;
 }
 

@@ -36,6 +36,7 @@ enum relay_state {
 struct exchange {
 	struct deadline wake; // may be early: relay_due_us() says
 	struct origin *origin;
+	uint64_t serial; // no other exchange has it: tells whether the slot is still the same's
 	uint8_t state; // enum relay_state
 	uint8_t method; // enum http_method
 	uint8_t client_minor; // of the client's HTTP version
@@ -91,13 +92,14 @@ struct origin {
 	struct exchange *free;
 	uint32_t uncut_count; // exchanges never used yet
 	uint32_t exchange_count; // in flight
+	uint64_t serial; // of the last one begun
 	struct origin_counters counters;
 	struct http_head answer; // being taken in
 	char *scratch; // an answer's head on its way out
 	size_t scratch_bytes;
 };
 
-// A slot, all zero but for `origin`; NULL: all in use.
+// A slot, all zero but for `origin` and `serial`; NULL: all in use.
 struct exchange *relay_take(struct origin *origin);
 
 // Find a server and a connection, and send what is in `asks` or wait for the connection to open.

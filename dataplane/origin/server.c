@@ -11,8 +11,8 @@
 int server_set_init(struct server_set *set, uint32_t max)
 {
 	*set = (struct server_set){.max = max};
-	set->items = calloc(max, sizeof(*set->items));
-	set->listed = calloc(max, sizeof(struct server *));
+	set->items = calloc(max, sizeof(*set->items)); // COLD: at start
+	set->listed = calloc(max, sizeof(struct server *)); // COLD: at start
 	if (set->items && set->listed)
 		return 0;
 	server_set_fini(set);
