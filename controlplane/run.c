@@ -9,6 +9,7 @@
 #include "controlplane/run.h"
 
 #include "controlplane/admin/admin.h"
+#include "controlplane/bill.h"
 #include "controlplane/commands.h"
 #include "controlplane/listeners.h"
 #include "controlplane/log.h"
@@ -33,10 +34,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define LINES_MIN 64u // lines in the places file, at least
-#define LINE_ENTRIES (1u << 20) // slots with tickets that a line can count apart
+#define LINES_KNOWN_MAX 65536u // lines in the store, with those of rooms long gone
 #define ORIGIN_SERVERS_MAX 1024u // addresses of all origins
-#define RING_LEN 4096u // claims, and answers, on their way
 #define PARKED_MAX 3000u // of them with a request behind; fewer than a ring takes
 
 static int start(struct control *c, struct listeners *listeners);
@@ -69,7 +68,7 @@ static int start(struct control *c, struct listeners *listeners)
 {
 	char error[STATE_ERROR_MAX];
 	struct config_machine machine;
-	run_machine(&machine);
+	bill_machine(&machine);
 	c->worker_count = config_worker_count(c->config, &machine);
 	assert(c->worker_count <= WORKER_COUNT_MAX);
 	process_raise_files(c->config->connections + c->config->origin_connections + 256);
@@ -150,9 +149,9 @@ static int open_places(struct control *c)
 	uint32_t rooms = 0;
 	for (uint32_t i = 0; i < c->config->sites.count; i++)
 		rooms += c->config->sites.at[i].rooms.count;
-	uint32_t lines = rooms * 2 > LINES_MIN ? rooms * 2 : LINES_MIN;
+	uint32_t lines = rooms * 2 > BILL_LINES_MIN ? rooms * 2 : BILL_LINES_MIN;
 	const char *path = state_path(c->state, STATE_PLACES);
-	int ret = place_file_open(path, lines, LINE_ENTRIES, &c->places);
+	int ret = place_file_open(path, lines, BILL_LINE_ENTRIES, &c->places);
 	if (ret < 0)
 		log_error("%s: %s", path, strerror(-ret));
 	return ret;
@@ -188,7 +187,7 @@ static int restore(struct control *c)
 	struct claims_plan plan = claims_plan_of(c);
 	struct claims_seams seams = turn_seams;
 	seams.ctx = c;
-	int ret = claims_restore_lines(c->store, line_of, c);
+	int ret = claims_restore_lines(c->store, LINES_KNOWN_MAX, line_of, c);
 	if (ret < 0 || (ret = secrets_create(c->store, now_ms / 1000, &c->secrets)) < 0)
 		return ret;
 	c->claims = claims_create(&plan, c->store, c->words.ended, &seams);
@@ -223,7 +222,7 @@ static struct worker_plan worker_plan_of(const struct control *c, unsigned index
 		.connections_per_source = (uint32_t)config->connections_per_source,
 		.parked_max = PARKED_MAX,
 		.buffers = (uint32_t)config->buffers->per_worker,
-		.buffer_bytes = (uint32_t)config->buffers->size_bytes,
+		.buffer_bytes = (uint32_t)config->http->head_bytes + BILL_KEPT_BYTES,
 		.limits = {.line_bytes = (uint32_t)config->http->line_bytes,
 			.head_bytes = (uint32_t)config->http->head_bytes,
 			.fields = (uint32_t)config->http->fields},
@@ -252,7 +251,7 @@ static void fill_origin_plan(
 static int start_workers(struct control *c, struct listeners *listeners)
 {
 	for (unsigned i = 0; i < c->worker_count; i++) {
-		int ret = rings_create(i, RING_LEN, &c->rings[i]);
+		int ret = rings_create(i, BILL_RING_LEN, &c->rings[i]);
 		if (ret < 0)
 			return ret;
 		struct worker_plan plan = worker_plan_of(c, i);

@@ -163,6 +163,8 @@ static bool send_reply(struct worker *w, struct conn *conn, size_t bytes)
 static void report_left(struct worker *w, const struct item *item, const struct decision *decision)
 {
 	const struct gate_room *room = item->request.room;
+	if (!decision->leaves_ticket && !decision->leaves_pass)
+		return;
 	struct claim claim = {.worker = (uint8_t)w->plan.index,
 		.room = room->index,
 		.line_id = room->line_id,

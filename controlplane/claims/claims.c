@@ -10,23 +10,18 @@
 // be granted, and for one session after a process that ended unsaved.
 
 #include "controlplane/claims/claims.h"
+#include "controlplane/claims/claims_answers.h"
+#include "controlplane/claims/claims_endings.h"
+#include "controlplane/claims/claims_restore.h"
 #include "controlplane/claims/claims_rooms.h"
+#include "controlplane/store/secrets.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
-#define WORKERS_MAX 256u // claim.worker is a byte
-
 typedef void decide_fn(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
 	uint64_t now_ms);
-
-// A session that ended early and keeps its slot until all workers refuse its pass.
-struct ending {
-	uint64_t session;
-	uint64_t token; // of the barrier
-	uint32_t line_id;
-};
 
 struct claims {
 	struct claims_plan plan;
@@ -35,23 +30,15 @@ struct claims {
 	struct ended *ended;
 	struct claims_counters counters;
 	struct claims_rooms rooms;
+	uint64_t now_ms; // of this turn
 	uint64_t tick_ms, save_ms, sweep_s; // when last
 	uint64_t quiet_until_ms; // the longest of the rooms'
 	bool is_busy; // a batch is in flight
 	bool is_away; // for longer than CLAIMS_HOLD_MS
-	bool is_held; // as the rooms know it
 	bool has_put; // something to save in this turn
 	bool has_restored;
-
-	// Endings that wait for the barrier, oldest first, in a ring of plan.ended_max; the numbers
-	// run on. Those before `sealed` have their token.
-	uint64_t endings_first, endings_sealed, endings_end;
-	struct ending *endings;
-
-	uint32_t answer_count;
-	uint8_t answer_workers[CLAIMS_TURN_MAX];
-	struct claim_answer answers[CLAIMS_TURN_MAX]; // in the order of claims
-	struct claim_answer by_worker[CLAIMS_TURN_MAX];
+	struct claims_endings endings;
+	struct claims_answers answers;
 };
 
 uint32_t claims_records(const struct claims_plan *plan, uint64_t sessions_total)
@@ -60,15 +47,15 @@ uint32_t claims_records(const struct claims_plan *plan, uint64_t sessions_total)
 	// ended sessions; line and room each; history. A quarter is for grants only, and a turn's
 	// worth of them must fit into it.
 	uint64_t records = 2 * sessions_total + plan->ended_max + 2 * (uint64_t)plan->rooms_max +
-			   STORE_HISTORY_MAX + SECRETS_RECORDS;
-	records = records * 4 / 3 + 4 * CLAIMS_TURN_MAX;
+			   STORE_HISTORY_MAX + SECRETS_MAX;
+	records = records * 4 / 3 + 4 * CLAIMS_ANSWERS_MAX;
 	return records < 1u << 29 ? (uint32_t)records : 1u << 29;
 }
 
 struct claims *claims_create(const struct claims_plan *plan, struct store *store,
 	struct ended *ended, const struct claims_seams *seams)
 {
-	assert(plan->workers_max <= WORKERS_MAX && plan->ended_max > 0);
+	assert(plan->workers_max <= CLAIMS_ANSWERS_WORKERS && plan->ended_max > 0);
 	struct claims *c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
@@ -76,8 +63,8 @@ struct claims *claims_create(const struct claims_plan *plan, struct store *store
 	c->seams = *seams;
 	c->store = store;
 	c->ended = ended;
-	c->endings = calloc(plan->ended_max, sizeof(*c->endings));
-	if (!claims_rooms_init(&c->rooms, plan->rooms_max) || !c->endings) {
+	if (!claims_rooms_init(&c->rooms, plan->rooms_max) ||
+		!claims_endings_init(&c->endings, plan->ended_max)) {
 		claims_destroy(c);
 		return NULL;
 	}
@@ -89,15 +76,15 @@ void claims_destroy(struct claims *c)
 	if (!c)
 		return;
 	claims_rooms_fini(&c->rooms);
-	free(c->endings);
+	claims_endings_fini(&c->endings);
 	free(c);
 }
 
 static struct claims_rooms_entry *room_of(struct claims *c, const struct claim *claim)
 {
-	struct claims_rooms_entry *room = &c->rooms.entries[claim->room];
-	if (claim->room < c->rooms.count && room->is.line_id == claim->line_id)
-		return room;
+	struct claims_rooms_entry *entries = c->rooms.entries;
+	if (claim->room < c->rooms.count && entries[claim->room].is.line_id == claim->line_id)
+		return &entries[claim->room];
 	c->counters.crossed++;
 	return claims_rooms_find(&c->rooms, claim->line_id);
 }
@@ -105,29 +92,9 @@ static struct claims_rooms_entry *room_of(struct claims *c, const struct claim *
 static void put(struct claims *c, const struct store_record *record)
 {
 	bool is_put = store_put(c->store, record);
-	// is_held sees to it that a turn's grants fit.
+	// update_available() sees to it that a turn's grants fit.
 	assert(is_put || record->kind != STORE_GRANTED);
 	c->has_put = true;
-}
-
-static struct claim_answer *answer_add(
-	struct claims *c, const struct claim *claim, enum claim_verdict verdict)
-{
-	assert(c->answer_count < CLAIMS_TURN_MAX);
-	c->answer_workers[c->answer_count] = claim->worker;
-	struct claim_answer *answer = &c->answers[c->answer_count++];
-	*answer = (struct claim_answer){
-		.verdict = (uint8_t)verdict,
-		.kind = claim->kind,
-		.room = claim->room,
-		.request = claim->request,
-		.generation = claim->generation,
-		.poll_after = claim->poll_after,
-		.key = claim->key,
-		.visitor = claim->visitor,
-		.line_id = claim->line_id,
-	};
-	return answer;
 }
 
 static bool is_answered(uint8_t kind)
@@ -138,9 +105,10 @@ static bool is_answered(uint8_t kind)
 static void ask(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
 	uint64_t now_ms)
 {
-	struct claim_answer *answer = answer_add(c, claim, CLAIM_REFUSED);
-	controller_claim(room->is.controller, claim, c->seams.session_id(c->seams.ctx), now_ms,
-		answer);
+	struct claim_answer *answer = claims_answers_add(&c->answers, claim, CLAIM_REFUSED);
+	uint64_t session = c->seams.session_id(c->seams.ctx);
+	if (!controller_claim(room->is.controller, claim, session, now_ms, answer))
+		c->answers.count--; // put off: controller_later()
 }
 
 // Whether the worker has given up waiting, so that a grant would find nobody.
@@ -158,7 +126,7 @@ static void called(struct claims *c, struct claims_rooms_entry *room, const stru
 	if (is_late(c, claim, now_ms))
 		controller_refused(room->is.controller, claim->key, claim->poll_after, now_ms);
 	else if (room->is.state == GATE_CLOSED)
-		answer_add(c, claim, CLAIM_CLOSED);
+		claims_answers_add(&c->answers, claim, CLAIM_CLOSED);
 	else
 		ask(c, room, claim, now_ms);
 }
@@ -170,7 +138,7 @@ static void direct(struct claims *c, struct claims_rooms_entry *room, const stru
 	if (is_late(c, claim, now_ms))
 		return;
 	if (room->is.state == GATE_CLOSED)
-		answer_add(c, claim, CLAIM_CLOSED);
+		claims_answers_add(&c->answers, claim, CLAIM_CLOSED);
 	else
 		ask(c, room, claim, now_ms);
 }
@@ -189,21 +157,18 @@ static void end(struct claims *c, struct claims_rooms_entry *room, const struct 
 	c->counters.end++;
 	if (ended_has(c->ended, claim->session) || claim->session == 0)
 		return; // sent again
-	// A pass that slides may have been renewed since the one presented.
-	uint32_t expires = claim->expires;
+	// It may have been renewed since the pass presented.
 	uint32_t renewed = (uint32_t)(now_ms / 1000) + room->is.session_s + 1;
-	if (room->is.sliding && renewed > expires)
-		expires = renewed;
-	if (c->endings_end - c->endings_first == c->plan.ended_max ||
+	uint32_t expires = claim->expires > renewed ? claim->expires : renewed;
+	if (claims_endings_is_full(&c->endings) ||
 		!ended_insert(c->ended, claim->session, expires)) {
 		c->counters.ended_full++;
 		return;
 	}
-	put(c, &(struct store_record){.kind = STORE_ENDED,
-		       .ended = {claim->line_id, expires, claim->session}});
+	put(c, &(struct store_record){
+		       .kind = STORE_ENDED, .ended = {claim->line_id, expires, claim->session}});
 	if (controller_end(room->is.controller, claim->session, now_ms))
-		c->endings[c->endings_end++ % c->plan.ended_max] =
-			(struct ending){claim->session, 0, claim->line_id};
+		claims_endings_add(&c->endings, claim->line_id, claim->session);
 }
 
 static void leave(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
@@ -211,7 +176,7 @@ static void leave(struct claims *c, struct claims_rooms_entry *room, const struc
 {
 	c->counters.leave++;
 	bool is_left = controller_leave(room->is.controller, claim->key, claim->visitor, now_ms);
-	c->counters.left_full += !is_left;
+	c->counters.left_refused += !is_left;
 }
 
 static void gone(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
@@ -251,61 +216,37 @@ static void decide(struct claims *c, const struct claim *claim, uint64_t now_ms)
 	}
 	c->counters.unknown_room++;
 	if (is_answered(claim->kind))
-		answer_add(c, claim, CLAIM_REFUSED);
+		claims_answers_add(&c->answers, claim, CLAIM_REFUSED);
 }
 
 // Give on the slots of sessions whose passes every worker refuses now.
-static void endings_free(struct claims *c, uint64_t now_ms)
+static void free_ended(struct claims *c, uint64_t now_ms)
 {
-	bool is_passed = false;
-	uint64_t token = 0; // the last one known to be passed, if is_passed
-	for (; c->endings_first < c->endings_sealed; c->endings_first++) {
-		const struct ending *ending = &c->endings[c->endings_first % c->plan.ended_max];
-		if (!is_passed || token != ending->token) {
-			token = ending->token;
-			is_passed = c->seams.barrier_passed(c->seams.ctx, token);
-		}
-		if (!is_passed)
-			return;
-		struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, ending->line_id);
+	struct claims_endings_entry ending;
+	while (claims_endings_take(&c->endings, &c->seams, &ending)) {
+		struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, ending.line_id);
 		if (!room)
 			continue; // the reload that took the room took its slots
 		room->is_touched = true;
-		controller_free(room->is.controller, ending->session, now_ms);
+		controller_free(room->is.controller, ending.session, now_ms);
 		c->counters.freed++;
 	}
 }
 
-static void endings_seal(struct claims *c)
+// Tell the controllers that may not grant, or may again.
+static void update_available(struct claims *c, uint64_t now_ms)
 {
-	if (c->endings_sealed == c->endings_end)
-		return;
-	uint64_t token = c->seams.barrier_begin(c->seams.ctx);
-	for (; c->endings_sealed < c->endings_end; c->endings_sealed++)
-		c->endings[c->endings_sealed % c->plan.ended_max].token = token;
-}
-
-static void room_update_available(
-	const struct claims *c, struct claims_rooms_entry *room, uint64_t now_ms)
-{
-	bool is_available = room->is.state == GATE_OPEN && !c->is_held &&
-			    now_ms >= room->quiet_until_ms;
-	if (is_available == room->is_available)
-		return;
-	room->is_available = is_available;
-	controller_set_available(room->is.controller, is_available, now_ms);
-}
-
-// Whether anything may be granted at all.
-static void hold_update(struct claims *c, uint64_t now_ms)
-{
-	bool has_room = c->store->status.free_count >= CLAIMS_TURN_MAX;
-	bool is_held = c->is_away || !has_room;
-	if (is_held == c->is_held)
-		return;
-	c->is_held = is_held;
-	for (uint32_t i = 0; i < c->rooms.count; i++)
-		room_update_available(c, &c->rooms.entries[i], now_ms);
+	bool has_room = c->store->status.free_count >= CLAIMS_ANSWERS_MAX;
+	for (uint32_t i = 0; i < c->rooms.count; i++) {
+		struct claims_rooms_entry *room = &c->rooms.entries[i];
+		bool is_available = room->is.state == GATE_OPEN && has_room && !c->is_away &&
+				    now_ms >= room->quiet_until_ms;
+		if (is_available == room->is_available)
+			continue;
+		room->is_available = is_available;
+		room->is_touched = true;
+		controller_set_available(room->is.controller, is_available, now_ms);
+	}
 }
 
 static void tick(struct claims *c, uint64_t now_ms)
@@ -314,7 +255,6 @@ static void tick(struct claims *c, uint64_t now_ms)
 	for (uint32_t i = 0; i < c->rooms.count; i++) {
 		struct claims_rooms_entry *room = &c->rooms.entries[i];
 		room->is_touched = true;
-		room_update_available(c, room, now_ms);
 		controller_tick(room->is.controller, now_ms);
 	}
 	if (c->store->status.is_unclean && now_ms >= c->quiet_until_ms)
@@ -322,6 +262,19 @@ static void tick(struct claims *c, uint64_t now_ms)
 	if (c->sweep_s != now_ms / 1000) {
 		c->sweep_s = now_ms / 1000;
 		ended_sweep(c->ended, (uint32_t)c->sweep_s);
+	}
+}
+
+// Answers to claims that were put off; what does not fit comes in the next turn.
+static void later(struct claims *c, uint64_t now_ms)
+{
+	struct claims_answers *a = &c->answers;
+	for (uint32_t i = 0; i < c->rooms.count; i++) {
+		struct claims_rooms_entry *room = &c->rooms.entries[i];
+		while (room->is_touched && a->count < CLAIMS_ANSWERS_MAX &&
+			controller_later(room->is.controller, now_ms, &a->answers[a->count],
+				&a->workers[a->count]))
+			a->count++;
 	}
 }
 
@@ -351,8 +304,8 @@ static void collect_line(struct claims *c, struct claims_rooms_entry *room)
 		return;
 	room->saved_threshold = threshold;
 	room->saved_floor = floor;
-	put(c, &(struct store_record){.kind = STORE_LINE,
-		       .line = {room->is.line_id, threshold, floor}});
+	put(c, &(struct store_record){
+		       .kind = STORE_LINE, .line = {room->is.line_id, threshold, floor}});
 }
 
 // Everything this turn has to save. What moves all the time rides along once a second.
@@ -372,47 +325,13 @@ static void collect(struct claims *c, uint64_t now_ms)
 	put(c, &(struct store_record){.kind = STORE_CLOCK, .clock = {now_ms}});
 }
 
-static void answer_undelivered(
-	struct claims *c, const struct claim_answer *answer, uint64_t now_ms)
+static void undelivered(void *ctx, const struct claim_answer *answer)
 {
+	struct claims *c = ctx;
 	c->counters.undelivered++;
 	struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, answer->line_id);
 	if (room && answer->verdict == CLAIM_GRANTED)
-		controller_gone(room->is.controller, answer->visitor, answer->session, now_ms);
-}
-
-// Hand the answers out, one burst a worker.
-static void deliver(struct claims *c, uint64_t now_ms)
-{
-	uint32_t begin[WORKERS_MAX + 1] = {0}, at[WORKERS_MAX];
-	for (uint32_t i = 0; i < c->answer_count; i++)
-		begin[c->answer_workers[i] + 1]++;
-	for (uint32_t worker = 0; worker < WORKERS_MAX; worker++) {
-		at[worker] = begin[worker];
-		begin[worker + 1] += begin[worker];
-	}
-	for (uint32_t i = 0; i < c->answer_count; i++)
-		c->by_worker[at[c->answer_workers[i]]++] = c->answers[i];
-	for (uint32_t worker = 0; worker < WORKERS_MAX; worker++) {
-		uint32_t count = begin[worker + 1] - begin[worker];
-		const struct claim_answer *answers = &c->by_worker[begin[worker]];
-		uint32_t taken =
-			count ? c->seams.answer(c->seams.ctx, worker, answers, count) : 0;
-		assert(taken <= count);
-		for (uint32_t i = taken; i < count; i++)
-			answer_undelivered(c, &answers[i], now_ms);
-	}
-	c->answer_count = 0;
-}
-
-static void count_granted(struct claims *c)
-{
-	uint64_t granted = 0;
-	for (uint32_t i = 0; i < c->answer_count; i++)
-		granted += c->answers[i].verdict == CLAIM_GRANTED;
-	c->counters.granted += granted;
-	if (c->store->status.is_unsaved)
-		c->counters.granted_unsaved += granted;
+		controller_gone(room->is.controller, answer->visitor, answer->session, c->now_ms);
 }
 
 static void publish(struct claims *c, uint64_t now_ms)
@@ -428,11 +347,12 @@ static void publish(struct claims *c, uint64_t now_ms)
 // The store has the batch, or has said that it keeps it in memory.
 static void finish(struct claims *c, uint64_t now_ms)
 {
-	c->is_busy = false;
-	c->is_away = false;
-	c->has_put = false;
-	count_granted(c);
-	deliver(c, now_ms);
+	uint32_t granted = claims_answers_granted(&c->answers);
+	c->counters.granted += granted;
+	if (c->store->status.is_unsaved)
+		c->counters.granted_unsaved += granted;
+	c->is_busy = c->has_put = false;
+	claims_answers_deliver(&c->answers, &c->seams, undelivered, c);
 	publish(c, now_ms);
 }
 
@@ -442,39 +362,110 @@ static void wait_for_store(struct claims *c, uint64_t now_ms)
 	if (c->is_away || now_ms - c->store->status.pending_since_ms <= CLAIMS_HOLD_MS)
 		return;
 	c->is_away = true;
-	hold_update(c, now_ms);
-	for (uint32_t i = 0; i < c->rooms.count; i++)
-		controller_publish(c->rooms.entries[i].is.controller, true, now_ms);
+	update_available(c, now_ms);
+	publish(c, now_ms);
+}
+
+void claims_set_rooms(struct claims *c, const struct claims_room *rooms, uint32_t count)
+{
+	assert(!claims_is_busy(c));
+	claims_rooms_set(&c->rooms, rooms, count, c->quiet_until_ms);
+}
+
+bool claims_set_state(struct claims *c, uint32_t line_id, uint8_t state)
+{
+	struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, line_id);
+	if (room)
+		room->is.state = state; // its controller hears of it with the next turn
+	return room != NULL;
+}
+
+// Nobody new for one session of each room; or, if sessions were longer when the process ended than
+// any is now, until the last unknown pass has expired.
+static void be_quiet(struct claims *c, uint64_t now_ms)
+{
+	uint64_t until_ms = c->store->status.unclean_until * 1000ull, longest_ms = now_ms;
+	for (uint32_t i = 0; i < c->rooms.count; i++) {
+		struct claims_rooms_entry *room = &c->rooms.entries[i];
+		room->quiet_until_ms = now_ms + room->is.session_s * 1000ull;
+		if (room->quiet_until_ms > longest_ms)
+			longest_ms = room->quiet_until_ms;
+	}
+	c->quiet_until_ms = until_ms > longest_ms ? until_ms : longest_ms;
+	for (uint32_t i = 0; i < c->rooms.count && until_ms > longest_ms; i++)
+		c->rooms.entries[i].quiet_until_ms = until_ms;
+}
+
+int claims_restore(struct claims *c, uint64_t max, uint64_t now_ms)
+{
+	struct claims_restore restore = {&c->rooms, c->store, c->ended, &c->counters, now_ms};
+	if (store_poll(c->store, now_ms)->is_unsaved)
+		return -EAGAIN;
+	int ret = claims_restore_sessions(&restore, max);
+	if (ret < 0 || c->has_restored)
+		return ret;
+	c->has_restored = true;
+	if (c->store->status.is_unclean)
+		be_quiet(c, now_ms);
+	return claims_restore_ended(&restore, max);
 }
 
 bool claims_is_busy(const struct claims *c)
 {
-	return c->is_busy;
+	return c->is_busy || c->store->status.is_pending;
 }
 
 void claims_turn(struct claims *c, const struct claim *claims, uint32_t count, uint64_t now_ms)
 {
 	assert(count <= CLAIMS_TURN_MAX);
-	assert(count == 0 || !c->is_busy);
+	assert(count == 0 || !claims_is_busy(c));
 	c->counters.turns++;
+	c->now_ms = now_ms;
 	const struct store_status *status = store_poll(c->store, now_ms);
-	if (c->is_busy && status->is_pending) {
+	if (status->is_pending) {
 		wait_for_store(c, now_ms);
 		return;
 	}
 	if (c->is_busy)
 		finish(c, now_ms);
-	hold_update(c, now_ms);
-	endings_free(c, now_ms);
+	c->is_away = false;
+	update_available(c, now_ms);
+	free_ended(c, now_ms);
 	for (uint32_t i = 0; i < count; i++)
 		decide(c, &claims[i], now_ms);
-	endings_seal(c);
+	claims_endings_seal(&c->endings, &c->seams);
 	if (now_ms - c->tick_ms >= CLAIMS_TICK_MS)
 		tick(c, now_ms);
+	later(c, now_ms);
 	collect(c, now_ms);
 	store_begin(c->store, now_ms);
 	status = store_poll(c->store, now_ms);
 	c->is_busy = status->is_pending;
 	if (!c->is_busy)
 		finish(c, now_ms);
+}
+
+void claims_refused(
+	struct claims *c, uint32_t line_id, uint64_t key, uint32_t poll_after, uint64_t now_ms)
+{
+	struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, line_id);
+	if (room)
+		controller_refused(room->is.controller, key, poll_after, now_ms);
+}
+
+uint64_t claims_passed(const struct claims *c, uint32_t line_id)
+{
+	const struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, line_id);
+	return room ? room->passed : 0;
+}
+
+uint64_t claims_quiet_until(const struct claims *c, uint32_t line_id)
+{
+	const struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, line_id);
+	return room && c->now_ms < room->quiet_until_ms ? room->quiet_until_ms : 0;
+}
+
+const struct claims_counters *claims_counters(const struct claims *c)
+{
+	return &c->counters;
 }

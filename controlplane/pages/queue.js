@@ -19,7 +19,7 @@
 
 	const number = n => n == null ? '–' : n.toLocaleString(lang);
 	const heading = () => document.querySelector('[data-for~=' + state + '] h1').textContent;
-	const labelled = name => id(name).parentNode.innerText;
+	const labelled = name => id(name).parentNode.innerText.replace('\n', ': ');
 
 	// The same words for the same seconds as put_wait() of page.c finds.
 	function wait(eta) {

@@ -2,10 +2,10 @@
 // their index; a removed one goes to a free list and is used again. History is about nothing but
 // itself: it is in no chain.
 //
-// Merging is "the last one holds", because every record is whole. The one exception is what makes
-// the bound hold: a visitor who was granted and forgotten since the batch was cleared was never
-// saved (or, if a failed commit reached the disk after all, is a slot that stays taken until its
-// end, which is safe), so both records go.
+// Merging is "the last one holds", but for a session that began since the batch was cleared. Its
+// record is whole, and takes in that it was renewed or is over; when it is forgotten, it goes:
+// the store never knew it (or, if a failed commit reached the disk after all, knows a slot that
+// stays taken until its end, which is safe). That makes the bound hold.
 
 #include "controlplane/store/batch.h"
 
@@ -20,7 +20,7 @@
 struct entry {
 	struct store_record record; // kind 0: free
 	uint32_t next; // in its chain, or in the free list
-	bool is_new; // the store never heard of this visitor
+	bool is_new; // a session of a visitor the store never heard of
 };
 
 struct batch {
@@ -193,18 +193,33 @@ static uint32_t entry_add(struct batch *b, const struct store_record *record)
 	return index;
 }
 
+// A session that began since the batch was cleared goes on. Returns false if that is not the case.
+static bool merge_session(struct batch *b, uint32_t *link, const struct store_record *record)
+{
+	struct store_record *known = &b->entries[*link].record;
+	bool is_new = b->entries[*link].is_new;
+	if (known->kind != STORE_GRANTED || record->kind == STORE_GRANTED)
+		return false;
+	if (record->kind == STORE_FORGOTTEN && !is_new)
+		return false;
+	if (record->kind == STORE_FORGOTTEN)
+		entry_remove(b, link);
+	else if (record->kind == STORE_OVER)
+		known->session.is_over = true;
+	else
+		known->session.expires = record->session.expires;
+	return true;
+}
+
 static bool put_again(struct batch *b, uint32_t *link, const struct store_record *record)
 {
-	struct entry *entry = &b->entries[*link];
-	if (record->kind == STORE_FORGOTTEN && entry->is_new) {
-		entry_remove(b, link);
+	if (merge_session(b, link, record))
 		return true;
-	}
-	struct store_record copy;
+	struct store_record *known = &b->entries[*link].record, copy;
 	if (!record_copy(&copy, record))
 		return false;
-	record_wipe(&entry->record);
-	entry->record = copy;
+	record_wipe(known);
+	*known = copy;
 	return true;
 }
 

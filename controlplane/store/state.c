@@ -25,9 +25,12 @@ static const char *const names[STATE_FILES] = {
 	[STATE_ADMIN] = "admin.socket",
 };
 
+// The path of a socket is the shortest that must fit.
+#define PATH_BYTES sizeof(((struct sockaddr_un *)0)->sun_path)
+
 struct state {
 	int dir, lock;
-	char paths[STATE_FILES][PATH_MAX];
+	char paths[STATE_FILES][PATH_BYTES];
 };
 
 static int fail(char *error, int ret, const char *path, const char *what)
@@ -39,13 +42,11 @@ static int fail(char *error, int ret, const char *path, const char *what)
 static int paths_make(struct state *s, const char *path, char *error)
 {
 	for (int i = 0; i < STATE_FILES; i++) {
-		int len = snprintf(s->paths[i], PATH_MAX, "%s/%s", path, names[i]);
-		if (len >= PATH_MAX)
-			return fail(error, -ENAMETOOLONG, path, "name too long");
+		int len = snprintf(s->paths[i], PATH_BYTES, "%s/%s", path, names[i]);
+		if ((size_t)len >= PATH_BYTES)
+			return fail(error, -ENAMETOOLONG, path,
+				"too long: a socket in it can have no more than 107 bytes");
 	}
-	if (strlen(s->paths[STATE_ADMIN]) >= sizeof(((struct sockaddr_un *)0)->sun_path))
-		return fail(error, -ENAMETOOLONG, s->paths[STATE_ADMIN],
-			"longer than the path of a socket may be (107 bytes)");
 	return 0;
 }
 

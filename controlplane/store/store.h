@@ -28,10 +28,10 @@
 #define STORE_AS_CONFIGURED 0xffu // in store_room: no command has said otherwise
 
 enum store_kind {
-	STORE_GRANTED = 1, // session: it began
-	STORE_RENEWED, // session: it lasts longer
+	STORE_GRANTED = 1, // session: it began; whole
+	STORE_RENEWED, // session: it lasts until `expires`; line_id and visitor say which
 	STORE_OVER, // session: its slot is free; the visitor stays known, so that no ticket is used
-		    // twice
+		    // twice; line_id and visitor suffice
 	STORE_FORGOTTEN, // session: nothing of it need be known; line_id and visitor suffice
 	STORE_ENDED, // ended: refuse the passes of this session until they have expired; the store
 		     // drops it by itself once the clock has passed `expires`
@@ -44,13 +44,13 @@ enum store_kind {
 	STORE_AUDIT, // audit: added to the history
 };
 
-// Every record of a session is whole: the last one put replaces those before it.
 struct store_session {
 	uint32_t line_id;
 	uint32_t expires; // unix s
 	uint64_t visitor; // with line_id: which record this is
 	uint64_t session;
 	uint64_t key; // 0: admitted directly
+	bool is_over; // set by STORE_OVER
 };
 
 struct store_ended {
@@ -141,11 +141,11 @@ struct store {
 	struct store_status status;
 };
 
-// Read all records of one kind, oldest first. STORE_GRANTED stands for sessions: those whose slot
-// is taken come as STORE_GRANTED, those that are over but known come as STORE_OVER.
+// Read all records of one kind, oldest first; all sessions come as STORE_GRANTED. What was put and
+// is not committed is not seen.
 //   max     more than this many: -EOVERFLOW, after `max` of them
 //   record  called for each; the record and its texts die with the call
-// Returns 0 or -errno. At start, before the first put.
+// Returns 0 or -errno. Not while pending.
 static inline int store_load(
 	struct store *s, enum store_kind kind, uint64_t max, store_record_fn *record, void *ctx)
 {

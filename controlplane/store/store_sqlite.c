@@ -156,7 +156,7 @@ static int database_create(const char *path, char *error)
 	unlink(made);
 	int ret = file_touch(made);
 	if (ret < 0)
-		return fail(error, ret, made, strerror(-ret));
+		return fail(error, ret, path, strerror(-ret));
 	sqlite3 *db;
 	int result = sqlite3_open_v2(made, &db, SQLITE_OPEN_READWRITE, NULL);
 	if (result == SQLITE_OK)
@@ -165,7 +165,7 @@ static int database_create(const char *path, char *error)
 	if (result == SQLITE_OK)
 		result = closed;
 	if (result != SQLITE_OK)
-		ret = fail(error, errno_of(result), made, sqlite3_errstr(result));
+		ret = fail(error, errno_of(result), path, sqlite3_errstr(result));
 	if (ret == 0 && rename(made, path) < 0)
 		ret = fail(error, -errno, path, strerror(errno));
 	if (ret < 0)
@@ -191,8 +191,10 @@ static int schema_check(struct store_sqlite *s, const char *path, char *error)
 		return fail(error, -ENOTSUP, path, "written by a later version of sluice");
 	if (version != STORE_SQLITE_SCHEMA)
 		return fail(error, -EUCLEAN, path, "of an unknown version");
-	if (strcmp(verdict, "ok") != 0)
-		return fail(error, -EUCLEAN, path, verdict);
+	if (strcmp(verdict, "ok") != 0) {
+		const char *last_line = strrchr(verdict, '\n');
+		return fail(error, -EUCLEAN, path, last_line ? last_line + 1 : verdict);
+	}
 	return 0;
 }
 

@@ -47,10 +47,17 @@ static void bind_session(sqlite3_stmt *to, const struct store_record *r)
 	sqlite3_bind_int64(to, 3, (sqlite3_int64)r->session.session);
 	sqlite3_bind_int64(to, 4, (sqlite3_int64)r->session.key);
 	sqlite3_bind_int64(to, 5, r->session.expires);
-	sqlite3_bind_int64(to, 6, r->kind == STORE_OVER);
+	sqlite3_bind_int64(to, 6, r->session.is_over);
 }
 
-static void bind_forgotten(sqlite3_stmt *to, const struct store_record *r)
+static void bind_renewed(sqlite3_stmt *to, const struct store_record *r)
+{
+	sqlite3_bind_int64(to, 1, r->session.line_id);
+	sqlite3_bind_int64(to, 2, (sqlite3_int64)r->session.visitor);
+	sqlite3_bind_int64(to, 3, r->session.expires);
+}
+
+static void bind_visitor(sqlite3_stmt *to, const struct store_record *r)
 {
 	sqlite3_bind_int64(to, 1, r->session.line_id);
 	sqlite3_bind_int64(to, 2, (sqlite3_int64)r->session.visitor);
@@ -108,17 +115,17 @@ static void bind_audit(sqlite3_stmt *to, const struct store_record *r)
 	sqlite3_bind_text(to, 2, r->audit.text, -1, SQLITE_STATIC);
 }
 
-#define PUT_SESSION "INSERT OR REPLACE INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+#define OF_VISITOR " WHERE line = ?1 AND visitor = ?2"
 
 static const struct {
 	const char *sql;
 	void (*bind)(sqlite3_stmt *to, const struct store_record *r);
 } writes[] = {
-	[STORE_GRANTED] = {PUT_SESSION, bind_session},
-	[STORE_RENEWED] = {PUT_SESSION, bind_session},
-	[STORE_OVER] = {PUT_SESSION, bind_session},
-	[STORE_FORGOTTEN] = {"DELETE FROM sessions WHERE line = ?1 AND visitor = ?2",
-		bind_forgotten},
+	[STORE_GRANTED] = {"INSERT OR REPLACE INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+		bind_session},
+	[STORE_RENEWED] = {"UPDATE sessions SET expires = ?3" OF_VISITOR, bind_renewed},
+	[STORE_OVER] = {"UPDATE sessions SET over = 1" OF_VISITOR, bind_visitor},
+	[STORE_FORGOTTEN] = {"DELETE FROM sessions" OF_VISITOR, bind_visitor},
 	[STORE_ENDED] = {"INSERT OR REPLACE INTO ended VALUES (?1, ?2, ?3)", bind_ended},
 	[STORE_LINE] = {"INSERT OR REPLACE INTO lines VALUES (?1, ?2, ?3)", bind_line},
 	[STORE_ROOM] = {"INSERT OR REPLACE INTO rooms VALUES (?1, ?2, ?3, ?4)", bind_room},
@@ -174,7 +181,7 @@ static bool read_session(sqlite3_stmt *row, struct store_record *r)
 			read_u32(row, 4, &r->session.expires) && read_u8(row, 5, &is_over);
 	if (!is_whole || is_over > 1)
 		return false;
-	r->kind = is_over ? STORE_OVER : STORE_GRANTED;
+	r->session.is_over = is_over;
 	return true;
 }
 

@@ -275,21 +275,6 @@ static void settle_one(struct gate_request *request, const struct gate_token *to
 		request->pass = token;
 }
 
-// Whether cookies of a kind were carried, and none of them is valid.
-static bool is_cookie_stale(const struct gate_request *request, enum token_kind kind)
-{
-	bool is_stale = false;
-	for (uint32_t i = 0; i < request->token_count; i++) {
-		const struct gate_token *token = &request->tokens[i];
-		if (token->carried.carrier != CARRY_COOKIE || token->carried.kind != kind)
-			continue;
-		if (token->state == GATE_TOKEN_VALID)
-			return false;
-		is_stale = true;
-	}
-	return is_stale;
-}
-
 void gate_request_settle(
 	struct gate_request *request, struct gate_remembered *remembered, uint64_t now_s)
 {
@@ -311,6 +296,4 @@ void gate_request_settle(
 	}
 	request->takes_query = request->method == HTTP_GET && request->ticket &&
 			       request->ticket->carried.carrier == CARRY_QUERY;
-	request->ticket_is_stale = is_cookie_stale(request, TOKEN_TICKET);
-	request->pass_is_stale = is_cookie_stale(request, TOKEN_PASS);
 }

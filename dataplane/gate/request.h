@@ -85,8 +85,6 @@ struct gate_request {
 	const struct gate_token *pass; // valid and not run out, the latest end; NULL: none
 	const struct gate_token *pass_over; // if there is no `pass`: valid but run out
 	bool takes_query; // `ticket` came in the query of a GET: set its cookie, redirect
-	bool ticket_is_stale; // a ticket cookie is there and none of them is valid: expire it
-	bool pass_is_stale; // a pass cookie is there and none of them is valid: expire it
 
 	// What is carried for `room`; nothing if there is none.
 	uint32_t token_count;

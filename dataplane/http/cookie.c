@@ -72,7 +72,7 @@ size_t cookie_write_kept(struct span value, char *out,
 			continue;
 		struct span trimmed = octet_trim(piece);
 		if (is_first)
-			piece = trimmed;
+			piece = span_from(piece, trimmed.at - piece.at); // not its end
 		else
 			out[written++] = ';';
 		memcpy(out + written, piece.at, piece.len);

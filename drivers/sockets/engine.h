@@ -9,10 +9,11 @@
 
 struct core;
 struct socket;
+struct sockets_plan;
 
 struct engine_ops {
 	// Allocate into core->engine and begin to accept. Returns 0 or -errno; nothing is left.
-	int (*init)(struct core *core, uint32_t buffers, uint32_t buffer_bytes);
+	int (*init)(struct core *core, const struct sockets_plan *plan);
 	void (*fini)(struct core *core);
 
 	// Take the last burst's buffers back, submit, and wait at most `wait_us`.
@@ -37,4 +38,6 @@ struct engine_ops {
 };
 
 extern const struct engine_ops engine_uring;
+uint64_t engine_uring_bytes(
+	const struct sockets_plan *plan); // what init allocates, with the kernel
 extern const struct engine_ops engine_epoll;

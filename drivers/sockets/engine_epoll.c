@@ -55,16 +55,16 @@ static int watch(struct engine *engine, int fd, uint32_t events, uint64_t data)
 	return epoll_ctl(engine->fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-static int epoll_engine_init(struct core *core, uint32_t buffers, uint32_t buffer_bytes)
+static int epoll_engine_init(struct core *core, const struct sockets_plan *plan)
 {
 	struct engine *engine = calloc(1, sizeof(*engine));
 	if (!engine)
 		return -ENOMEM;
 	TAILQ_INIT(&engine->ready);
-	engine->buffer_count = buffers;
-	engine->buffer_bytes = buffer_bytes;
+	engine->buffer_count = plan->receive_count;
+	engine->buffer_bytes = plan->receive_bytes;
 	int ret = -ENOMEM;
-	engine->buffers = malloc((size_t)buffers * buffer_bytes);
+	engine->buffers = malloc((size_t)plan->receive_count * plan->receive_bytes);
 	if (!engine->buffers)
 		goto fail;
 	engine->fd = epoll_create1(EPOLL_CLOEXEC);

@@ -35,6 +35,11 @@ enum {
 	AWAITING = 16, // a poll for POLLOUT is in flight
 };
 
+// Requests between two waits: few streams ask for something in one turn. More cost a system call.
+#define ENTRIES_MIN 64
+#define ENTRIES_MAX 2048
+#define STREAMS_PER_ENTRY 4
+
 #define STARVED_TRIES_MIN 16 // asked again in a turn in which no buffer returned
 
 struct engine {
@@ -59,12 +64,25 @@ static uint64_t accept_name(unsigned listener)
 	return (uint64_t)listener * (KIND_MASK + 1) | KIND_ACCEPT;
 }
 
-static int uring_engine_init(struct core *core, uint32_t buffers, uint32_t buffer_bytes)
+static unsigned entries_of(const struct sockets_plan *plan)
+{
+	unsigned entries = (plan->streams_max + plan->connects_max) / STREAMS_PER_ENTRY;
+	return entries < ENTRIES_MIN ? ENTRIES_MIN : entries > ENTRIES_MAX ? ENTRIES_MAX : entries;
+}
+
+uint64_t engine_uring_bytes(const struct sockets_plan *plan)
+{
+	return sizeof(struct engine) +
+	       uring_bytes(entries_of(plan), plan->receive_count, plan->receive_bytes);
+}
+
+static int uring_engine_init(struct core *core, const struct sockets_plan *plan)
 {
 	struct engine *engine = calloc(1, sizeof(*engine));
 	if (!engine)
 		return -ENOMEM;
-	int ret = uring_init(&engine->uring, buffers, buffer_bytes);
+	int ret = uring_init(
+		&engine->uring, entries_of(plan), plan->receive_count, plan->receive_bytes);
 	if (ret < 0) {
 		free(engine);
 		return ret;

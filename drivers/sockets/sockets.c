@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "drivers/sockets/core.h"
-#include "drivers/uring/uring.h"
 
 static const struct core *core_in(const struct stream_driver *driver)
 {
@@ -39,7 +38,7 @@ static int init_engine(
 	struct core *core, const struct engine_ops *ops, const struct sockets_plan *plan)
 {
 	core->ops = ops;
-	return ops->init(core, plan->receive_count, plan->receive_bytes);
+	return ops->init(core, plan);
 }
 
 static int choose_engine(struct core *core, const struct sockets_plan *plan)
@@ -81,7 +80,7 @@ uint64_t sockets_bytes(const struct sockets_plan *plan)
 {
 	return sizeof(struct core) + streams_of(plan) * sizeof(struct socket) +
 	       (uint64_t)plan->send_count * (sizeof(struct queue_buffer) + plan->send_bytes) +
-	       uring_bytes(plan->receive_count, plan->receive_bytes);
+	       engine_uring_bytes(plan); // epoll takes less
 }
 
 uint64_t sockets_descriptors(const struct sockets_plan *plan)

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define SUBMISSIONS 2048
 #define COMPLETIONS_PER_SUBMISSION 8 // one accept or receive completes many times
 #define BUFFER_GROUP 0
 
@@ -24,13 +23,13 @@ static const unsigned modes[] = {
 	0,
 };
 
-int uring_init(struct uring *uring, uint32_t buffers, uint32_t buffer_bytes)
+int uring_init(struct uring *uring, unsigned entries, uint32_t buffers, uint32_t buffer_bytes)
 {
 	int refused = 0;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
 		int ret = uring_test(modes[i]);
 		if (ret == 0)
-			ret = uring_init_mode(uring, modes[i], SUBMISSIONS, buffers, buffer_bytes);
+			ret = uring_init_mode(uring, modes[i], entries, buffers, buffer_bytes);
 		if (ret == 0)
 			return 0;
 		if (!refused)
@@ -121,12 +120,12 @@ void uring_fini(struct uring *uring)
 	free_buffers(uring);
 }
 
-uint64_t uring_bytes(uint32_t buffers, uint32_t buffer_bytes)
+uint64_t uring_bytes(unsigned entries, uint32_t buffers, uint32_t buffer_bytes)
 {
-	uint64_t ring =
-		SUBMISSIONS * (sizeof(struct io_uring_sqe) +
-				      COMPLETIONS_PER_SUBMISSION * sizeof(struct io_uring_cqe));
-	return ring + buffers * (sizeof(struct io_uring_buf) + sizeof(uint16_t) + buffer_bytes);
+	uint64_t entry_bytes = sizeof(struct io_uring_sqe) +
+			       COMPLETIONS_PER_SUBMISSION * sizeof(struct io_uring_cqe);
+	uint64_t slot_bytes = sizeof(struct io_uring_buf) + sizeof(uint16_t);
+	return entries * entry_bytes + buffers * (slot_bytes + buffer_bytes);
 }
 
 static void enable(struct uring *uring)
@@ -137,6 +136,7 @@ static void enable(struct uring *uring)
 	int ret = io_uring_register(
 		(unsigned)uring->ring.ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
 	assert(ret == 0);
+	io_uring_register_ring_fd(&uring->ring); // saves looking it up at each turn; may be refused
 	uring->is_enabled = true;
 }
 

@@ -21,13 +21,15 @@ struct uring {
 };
 
 // Make a ring in the best mode that this kernel offers and that passes uring_test().
+//   entries  submissions between two waits; more are submitted on the way. Eight times as many
+//            completions fit; more are kept by the kernel
 //   buffers  a power of two, at most 32768
 // It may be made on one thread and used on another: the first uring_wait() binds it.
 // Returns 0 or -errno: why the best mode was refused.
-int uring_init(struct uring *uring, uint32_t buffers, uint32_t buffer_bytes);
+int uring_init(struct uring *uring, unsigned entries, uint32_t buffers, uint32_t buffer_bytes);
 void uring_fini(struct uring *uring);
 
-// The same in one mode (IORING_SETUP_*) with at least `entries` submissions, untested.
+// The same in one mode (IORING_SETUP_*), untested.
 int uring_init_mode(struct uring *uring, unsigned mode, unsigned entries, uint32_t buffers,
 	uint32_t buffer_bytes);
 
@@ -37,7 +39,7 @@ int uring_init_mode(struct uring *uring, unsigned mode, unsigned entries, uint32
 int uring_test(unsigned mode);
 
 // Bytes that a ring and its buffers take.
-uint64_t uring_bytes(uint32_t buffers, uint32_t buffer_bytes);
+uint64_t uring_bytes(unsigned entries, uint32_t buffers, uint32_t buffer_bytes);
 
 // Completes with a descriptor for every connection, until one without IORING_CQE_F_MORE.
 void uring_accept(struct uring *uring, int fd, uint64_t data);

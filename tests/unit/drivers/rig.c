@@ -1,3 +1,5 @@
+// See rig.h.
+
 #include "tests/unit/drivers/rig.h"
 
 #include <errno.h>
@@ -220,7 +222,7 @@ void rig_require(enum sockets_engine engine)
 	struct uring uring;
 	if (engine != SOCKETS_URING)
 		return;
-	int ret = uring_init(&uring, 2, 4096);
+	int ret = uring_init(&uring, 8, 2, 4096);
 	if (ret < 0) {
 		print_message("io_uring is refused here: %s\n", strerror(-ret));
 		skip();

@@ -61,7 +61,7 @@ static void queues_equal_their_twins(void **state)
 {
 	(void)state;
 	const char *given = getenv("SEED");
-	unsigned seed = given ? (unsigned)atoi(given) : 1;
+	unsigned seed = given ? (unsigned)strtoul(given, NULL, 10) : 1;
 	print_message("SEED=%u\n", seed);
 	srand(seed);
 	struct queue_pool pool;

@@ -16,7 +16,7 @@
 static void require_uring(void)
 {
 	struct uring uring;
-	if (uring_init(&uring, 2, 4096) < 0)
+	if (uring_init(&uring, 8, 2, 4096) < 0)
 		skip();
 	uring_fini(&uring);
 }
@@ -66,7 +66,7 @@ static void buffers_are_lent_and_returned(void **state)
 	struct uring uring;
 	int ends[2];
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-	assert_int_equal(uring_init(&uring, BUFFERS, 4096), 0);
+	assert_int_equal(uring_init(&uring, 8, BUFFERS, 4096), 0);
 	for (int round = 0; round < 10; round++) {
 		unsigned used = 0;
 		uring_receive(&uring, ends[0], true, RECEIVE);

@@ -122,6 +122,7 @@ static const struct {
 		"/derby?sluice_tickets=T"},
 	{"others stay byte for byte", "/d%65rby?a=%20+&&b=?&sluice_ticket=T",
 		"/d%65rby?a=%20+&&b=?"},
+	{"empty ones stay", "/derby?&sluice_ticket=T&&a&", "/derby?&&a&"},
 	{"another authority", "//evil.example/?sluice_ticket=T", "/evil.example/"},
 	{"another authority, backslash", "/\\evil.example/?sluice_ticket=T", "/evil.example/"},
 	{"another authority, mixed", "//\\/\\evil.example?sluice_ticket=T", "/evil.example"},

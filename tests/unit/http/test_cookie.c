@@ -97,6 +97,8 @@ static void ours_are_left_out(void **state)
 	} cases[] = {
 		{"a=1; b=2", "a=1; b=2"},
 		{"a=1;b=2 ; c", "a=1;b=2 ; c"},
+		{"a = 1 ; b", "a = 1 ; b"},
+		{"s-x=1 ;\ta=1\t; b", "a=1\t; b"},
 		{"s-x=1", ""},
 		{"s-x=1; a=1", "a=1"},
 		{"a=1; s-x=1", "a=1"},

@@ -1,0 +1,56 @@
+// Calls: who was called when, how many of them came, and how long their turn still waits.
+//
+// One call for all that the threshold passed within a second. Times are of the available clock
+// (state.h).
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CALLS_MAX 1024u
+#define CALLS_SPAN_MS 1000u // what is called within this is one call
+#define CALLS_EXPECT_MS 10000u // who has not come after this is not expected any more
+
+struct call {
+	uint64_t key_end; // threshold after it
+	uint64_t tickets; // called
+	uint64_t came; // of those
+	uint64_t began_ms, expected_ms,
+		due_ms; // until when they are expected; when the turn is over
+	bool is_sample; // counts for the yield
+};
+
+struct calls {
+	struct call list[CALLS_MAX];
+	uint32_t first, end; // list[first] to list[end - 1] wait
+	uint32_t ripe; // those before this one are not expected any more
+	double called, came; // recently: the yield is came / called
+	uint64_t ripened_ms; // when that was last brought up to date
+};
+
+void calls_init(struct calls *c, uint64_t now_ms);
+
+// The threshold has passed `tickets`, up to `key_end`.
+//   heard_ms   from now: by then everybody has heard of it, if all poll as told
+//   claim_ms   how long the turn waits after that
+void calls_add(struct calls *c, uint64_t key_end, uint64_t tickets, uint32_t heard_ms,
+	uint32_t claim_ms, uint64_t now_ms);
+
+// The holder of `key` came for the first time.
+void calls_came(struct calls *c, uint64_t key);
+
+// Bring yield and expectations up to date.
+void calls_ripen(struct calls *c, uint64_t now_ms);
+
+// How many of the called are still expected, at the observed yield.
+double calls_expected(const struct calls *c);
+
+// Share of the called that come: CALLS_YIELD_MIN to 1.
+#define CALLS_YIELD_MIN (1.0 / 64)
+double calls_yield(const struct calls *c);
+
+// The key up to which all turns are over, or 0 if that has not changed since the last call.
+uint64_t calls_pass(struct calls *c, uint64_t now_ms);
+
+// All turns begin anew.
+void calls_renew(struct calls *c, uint32_t heard_ms, uint32_t claim_ms, uint64_t now_ms);

@@ -1,0 +1,227 @@
+// Controller: life and events.
+//
+// Where things are decided: verdict.c (claims), turn.c (threshold and floor), publish.c (what
+// workers see). What they ask in common is in state.h; each of the tables below it knows nothing of
+// the others.
+
+#include "controlplane/controller/state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "controlplane/controller/verdict.h"
+#include "dataplane/gate/pace.h"
+#include "dataplane/gate/place.h"
+
+static void check_limits(const struct controller_limits *limits)
+{
+	assert(limits->burst > 0);
+	assert(limits->rate_count == 0 || limits->rate_period_ms > 0);
+}
+
+// The line as the process before this one left it.
+static void take_over(struct controller *c)
+{
+	c->threshold = atomic_load(&c->line->threshold);
+	c->floor = atomic_load(&c->line->floor);
+	if (c->floor > c->threshold)
+		c->threshold = c->floor; // only after a power loss
+	c->passed = c->floor;
+	place_rank(c->line, c->threshold, &c->threshold_rank);
+	place_rank(c->line, c->floor, &c->floor_rank);
+	if (c->threshold > c->floor) {
+		calls_add(&c->calls, c->threshold, c->threshold_rank - c->floor_rank, 0, 0,
+			state_available_ms(c));
+		state_begin_anew(c);
+	}
+	if (place_total(c->line) > 0)
+		told_forget(&c->told, c->now_ms);
+}
+
+struct controller *controller_create(const struct controller_limits *limits,
+	const struct controller_bounds *bounds, struct place_line *line, uint64_t now_ms)
+{
+	check_limits(limits);
+	struct controller *c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	c->limits = *limits;
+	c->line = line;
+	c->now_ms = now_ms;
+	c->available = true;
+	if (!sessions_init(&c->sessions, bounds->sessions_max, bounds->seed) ||
+		!present_init(&c->present, bounds->present_max, bounds->seed + 3) ||
+		!later_init(&c->later, bounds->later_max, bounds->seed + 4) ||
+		!keyset_init(&c->left, bounds->left_max, bounds->seed + 5)) {
+		controller_destroy(c);
+		return NULL;
+	}
+	c->bucket = bucket_make(limits->rate_count, limits->rate_period_ms, limits->burst,
+		atomic_load(&line->bucket_full_ms), now_ms);
+	calls_init(&c->calls, now_ms);
+	tally_init(&c->admitted, now_ms);
+	tally_init(&c->freed, now_ms);
+	take_over(c);
+	flow_init(&c->flow, c->threshold_rank, now_ms);
+	return c;
+}
+
+void controller_destroy(struct controller *c)
+{
+	if (!c)
+		return;
+	sessions_fini(&c->sessions);
+	present_fini(&c->present);
+	later_fini(&c->later);
+	keyset_fini(&c->left);
+	free(c);
+}
+
+void controller_set_limits(
+	struct controller *c, const struct controller_limits *limits, uint64_t now_ms)
+{
+	check_limits(limits);
+	state_advance(c, now_ms);
+	c->limits = *limits;
+	bucket_set(&c->bucket, limits->rate_count, limits->rate_period_ms, limits->burst);
+	atomic_store(&c->line->bucket_full_ms, bucket_full_ms(&c->bucket));
+	flow_init(&c->flow, c->threshold_rank, state_available_ms(c));
+}
+
+bool controller_restore(
+	struct controller *c, const struct controller_change *change, uint64_t now_ms)
+{
+	c->now_ms = now_ms > c->now_ms ? now_ms : c->now_ms;
+	const bool is_over = change->kind == CONTROLLER_ENDED;
+	assert(is_over || change->kind == CONTROLLER_GRANTED);
+	return sessions_restore(&c->sessions, change, is_over, c->floor);
+}
+
+void controller_set_available(struct controller *c, bool available, uint64_t now_ms)
+{
+	state_advance(c, now_ms);
+	if (available && !c->available)
+		state_begin_anew(c);
+	c->available = available;
+}
+
+static struct claim_answer answer_to(const struct claim *claim)
+{
+	return (struct claim_answer){
+		.kind = claim->kind,
+		.room = claim->room,
+		.request = claim->request,
+		.generation = claim->generation,
+		.key = claim->key,
+		.visitor = claim->visitor,
+		.line_id = claim->line_id,
+	};
+}
+
+bool controller_claim(struct controller *c, const struct claim *claim, uint64_t session,
+	uint64_t now_ms, struct claim_answer *answer)
+{
+	assert(claim->kind == CLAIM_CALLED || claim->kind == CLAIM_DIRECT ||
+		claim->kind == CLAIM_RENEW);
+	state_advance(c, now_ms);
+	*answer = answer_to(claim);
+	if (verdict_give(c, claim, session, true, answer))
+		return true;
+	if (later_put(&c->later, claim, session, c->now_ms + CONTROLLER_LATER_MS))
+		return false;
+	verdict_give(c, claim, session, false, answer);
+	return true;
+}
+
+bool controller_later(
+	struct controller *c, uint64_t now_ms, struct claim_answer *answer, uint8_t *worker)
+{
+	state_advance(c, now_ms);
+	const struct later_claim *first = later_first(&c->later);
+	const struct later_claim *due = later_due(&c->later, c->now_ms);
+	if (!first)
+		return false;
+	*answer = answer_to(&first->claim);
+	bool is_decided = verdict_give(c, &first->claim, first->session, true, answer);
+	if (!is_decided && due) {
+		first = due;
+		*answer = answer_to(&first->claim);
+		is_decided = verdict_give(c, &first->claim, first->session, false, answer);
+	}
+	if (!is_decided)
+		return false;
+	*worker = first->claim.worker;
+	later_remove(&c->later, first);
+	return true;
+}
+
+void controller_refused(struct controller *c, uint64_t key, uint32_t poll_after, uint64_t now_ms)
+{
+	state_advance(c, now_ms);
+	const uint32_t told = poll_after < PACE_MAX_S ? poll_after : PACE_MAX_S;
+	holds_add(&c->holds, key, 2 * told, state_available_ms(c));
+}
+
+void controller_gone(struct controller *c, uint64_t visitor, uint64_t session, uint64_t now_ms)
+{
+	state_advance(c, now_ms);
+	struct session *known = sessions_of_visitor(&c->sessions, visitor);
+	const bool is_direct = known && known->session == session && known->key == 0;
+	if (!is_direct || known->state != SESSION_ACTIVE)
+		return;
+	bucket_give(&c->bucket);
+	atomic_store(&c->line->bucket_full_ms, bucket_full_ms(&c->bucket));
+	c->undone_total++;
+	sessions_free(&c->sessions, known);
+	sessions_expire(&c->sessions, c->now_ms);
+}
+
+bool controller_end(struct controller *c, uint64_t session, uint64_t now_ms)
+{
+	state_advance(c, now_ms);
+	struct session *known = sessions_of(&c->sessions, session);
+	if (!known || known->state != SESSION_ACTIVE)
+		return false;
+	sessions_end(known);
+	return true;
+}
+
+void controller_free(struct controller *c, uint64_t session, uint64_t now_ms)
+{
+	state_advance(c, now_ms);
+	struct session *known = sessions_of(&c->sessions, session);
+	if (!known || known->state != SESSION_ENDING)
+		return;
+	tally_add(&c->freed, c->now_ms);
+	sessions_free(&c->sessions, known);
+	sessions_expire(&c->sessions, c->now_ms);
+}
+
+bool controller_leave(struct controller *c, uint64_t key, uint64_t visitor, uint64_t now_ms)
+{
+	state_advance(c, now_ms);
+	if (key < c->floor || sessions_of_visitor(&c->sessions, visitor))
+		return false;
+	if (keyset_find(&c->left, key, visitor) != 0)
+		return true;
+	if (keyset_insert(&c->left, key, visitor) == 0) {
+		c->left_full_total++;
+		return false;
+	}
+	present_remove(&c->present, key, visitor);
+	c->left_total++;
+	return true;
+}
+
+void controller_release(struct controller *c, uint64_t count, uint64_t now_ms)
+{
+	state_advance(c, now_ms);
+	c->release += count;
+	if (c->release < count)
+		c->release = UINT64_MAX / 2;
+}
+
+uint32_t controller_changes(struct controller *c, const struct controller_change **changes)
+{
+	return sessions_changes(&c->sessions, changes);
+}

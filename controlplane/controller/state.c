@@ -1,0 +1,113 @@
+// State: what time does by itself, and what follows from it for room, reservations and the line.
+
+#include "controlplane/controller/state.h"
+
+#include "dataplane/gate/pace.h"
+
+#define ENDING_MAX 16384u // sessions looked at that end soon
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+void state_begin_anew(struct controller *c)
+{
+	const uint32_t heard_ms = PACE_MAX_S * 1000;
+	calls_renew(&c->calls, heard_ms, c->limits.claim_s * 1000, state_available_ms(c));
+	told_forget(&c->told, c->now_ms);
+}
+
+void state_advance(struct controller *c, uint64_t now_ms)
+{
+	const uint64_t elapsed = now_ms > c->now_ms ? now_ms - c->now_ms : 0;
+	c->now_ms += elapsed;
+	if (!c->available) {
+		c->off_ms += elapsed;
+	} else if (elapsed > CONTROLLER_GAP_MS) {
+		c->off_ms += elapsed;
+		c->gaps_total++;
+		state_begin_anew(c);
+	}
+	bucket_refill(&c->bucket, c->now_ms);
+	sessions_expire(&c->sessions, c->now_ms);
+	present_expire(&c->present, state_available_ms(c));
+}
+
+uint32_t state_free(const struct controller *c)
+{
+	if (c->limits.capacity == 0)
+		return UINT32_MAX;
+	return c->limits.capacity > c->sessions.taken ? c->limits.capacity - c->sessions.taken : 0;
+}
+
+// Slots free now or becoming free within `ms`. Capacity may have been lowered below what is taken.
+static uint32_t slots_within(const struct controller *c, uint64_t ms)
+{
+	if (c->limits.capacity == 0)
+		return UINT32_MAX;
+	const double early = tally_rate(&c->freed, c->now_ms) * (double)ms / 1000;
+	uint64_t leaving =
+		sessions_ending(&c->sessions, c->now_ms + ms, ENDING_MAX) + (uint64_t)early;
+	if (leaving > c->sessions.taken)
+		leaving = c->sessions.taken;
+	const uint64_t staying = c->sessions.taken - leaving;
+	return c->limits.capacity > staying ? (uint32_t)(c->limits.capacity - staying) : 0;
+}
+
+uint32_t state_room_within(const struct controller *c, uint64_t ms)
+{
+	return least(slots_within(c, ms), bucket_people_within(&c->bucket, ms));
+}
+
+uint32_t state_reserved(const struct controller *c)
+{
+	const struct bucket *b = &c->bucket;
+	if (b->count == 0)
+		return state_free(c);
+	const uint64_t served = bucket_people(b) + 2 + 2 * b->count * 1000 / b->period_ms;
+	return (uint32_t)(served < state_free(c) ? served : state_free(c));
+}
+
+uint64_t state_settled_from(const struct controller *c, uint64_t key)
+{
+	const uint32_t left = keyset_count(&c->left) - keyset_below(&c->left, key, 0);
+	return (uint64_t)left + sessions_claimed_from(&c->sessions, key);
+}
+
+bool state_nobody_waits(const struct controller *c)
+{
+	return place_total(c->line) <= c->floor_rank + state_settled_from(c, c->floor);
+}
+
+uint64_t state_waiting(const struct controller *c)
+{
+	const uint32_t left = keyset_count(&c->left) - keyset_below(&c->left, c->threshold, 0);
+	const uint64_t total = place_total(c->line), settled = c->threshold_rank + left;
+	return total > settled ? total - settled : 0;
+}
+
+uint32_t state_next_poll_after(const struct controller *c, uint32_t before)
+{
+	const uint32_t reserved = state_reserved(c);
+	if (before < reserved)
+		return PACE_MIN_S;
+	const uint32_t a_second =
+		state_room_within(c, CONTROLLER_AHEAD_MS) * 1000ull / CONTROLLER_AHEAD_MS;
+	const uint32_t wait = (before - reserved) / (a_second > 0 ? a_second : 1);
+	return least(PACE_MIN_S + wait, CONTROLLER_NEXT_MAX_S);
+}
+
+double state_expected_outflow(const struct controller *c)
+{
+	const struct controller_limits *l = &c->limits;
+	double rate = 0;
+	if (l->capacity > 0)
+		rate = (double)l->capacity / (l->session_s > 0 ? l->session_s : 1);
+	if (l->rate_count > 0) {
+		const double by_rate = l->rate_count * 1000.0 / l->rate_period_ms;
+		if (rate == 0 || by_rate < rate)
+			rate = by_rate;
+	}
+	return rate;
+}

@@ -1,0 +1,88 @@
+// The controller's state, and the questions that several of its files ask.
+//
+// Two clocks: cluster time, by which sessions end and the bucket fills; and the available clock,
+// which stands still while the line cannot be polled and granted, by which turns, presences and
+// holds end.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "controlplane/controller/bucket.h"
+#include "controlplane/controller/calls.h"
+#include "controlplane/controller/controller.h"
+#include "controlplane/controller/flow.h"
+#include "controlplane/controller/holds.h"
+#include "controlplane/controller/keyset.h"
+#include "controlplane/controller/later.h"
+#include "controlplane/controller/present.h"
+#include "controlplane/controller/sessions.h"
+#include "controlplane/controller/tally.h"
+#include "controlplane/controller/told.h"
+
+struct controller {
+	struct controller_limits limits;
+	struct place_line *line;
+	uint64_t now_ms; // latest cluster time heard
+	uint64_t off_ms; // of it, how long the line was not available
+	bool available;
+
+	// The line, as this turn will publish it.
+	uint64_t threshold, threshold_rank;
+	uint64_t floor, floor_rank;
+	uint64_t passed; // turns below this key are over; floor follows as far as it may
+	uint64_t release; // to be called besides
+
+	struct bucket bucket;
+	struct sessions sessions;
+	struct present present;
+	struct later later;
+	struct keyset left; // tickets given back, not below floor
+	struct calls calls;
+	struct holds holds;
+	struct told told;
+	struct flow flow;
+	struct tally admitted, freed; // grants; slots that became free before the session's end
+
+	uint64_t admitted_total, direct_total, undone_total, lapsed_total, left_total;
+	uint64_t overtakes_total, sessions_max_seen;
+	uint64_t sessions_full_total, present_full_total, left_full_total, gaps_total;
+};
+
+// The available clock.
+static inline uint64_t state_available_ms(const struct controller *c)
+{
+	return c->now_ms - c->off_ms;
+}
+
+// Bring everything that time alone changes up to `now_ms`. First in every event.
+void state_advance(struct controller *c, uint64_t now_ms);
+
+// The line could not be polled and granted: all turns begin anew.
+void state_begin_anew(struct controller *c);
+
+// Slots free now; UINT32_MAX: no limit.
+uint32_t state_free(const struct controller *c);
+
+// People that could be admitted within `ms` from now, beginning now: slots free or becoming free,
+// and the rate. UINT32_MAX: no limit.
+uint32_t state_room_within(const struct controller *c, uint64_t ms);
+
+// How many of the smallest present keys hold a reservation. A free slot is reserved; under a rate,
+// as many as it serves while they poll once or twice, since the bucket is charged when one comes.
+uint32_t state_reserved(const struct controller *c);
+
+// Tickets with keys from `key` on that need not be waited for: used or given back.
+uint64_t state_settled_from(const struct controller *c, uint64_t key);
+
+// Whether every ticket drawn was used, given back, or has lapsed; of all that the word knows now.
+bool state_nobody_waits(const struct controller *c);
+
+// Tickets at or beyond the threshold that were not given back.
+uint64_t state_waiting(const struct controller *c);
+
+// What `next` is told with `before` present of smaller keys, s.
+uint32_t state_next_poll_after(const struct controller *c, uint32_t before);
+
+// Ranks per second that limits and sessions suggest; 0: they do not limit.
+double state_expected_outflow(const struct controller *c);

@@ -1,0 +1,159 @@
+// Verdict: grants, and why not.
+//
+// A called visitor who polls becomes present. The smallest present keys hold reservations, as many
+// as state_reserved() says; who holds one is granted as soon as there is a slot and the bucket has
+// somebody in it. So without a rate every grant goes to the smallest present keys, and under a rate
+// only holders can overtake each other.
+
+#include "controlplane/controller/verdict.h"
+
+#include <assert.h>
+
+#include "controlplane/controller/state.h"
+#include "dataplane/gate/pace.h"
+
+// Rounded up: the slot is free from this second on, never before.
+static uint32_t end_of_session(const struct controller *c)
+{
+	return (uint32_t)((c->now_ms + c->limits.session_s * 1000ull + 999) / 1000);
+}
+
+static void say(const struct controller *c, struct claim_answer *answer, enum claim_verdict verdict,
+	const struct session *session)
+{
+	answer->verdict = verdict;
+	answer->issued = (uint32_t)(c->now_ms / 1000);
+	if (session) {
+		answer->session = session->session;
+		answer->expires = session->expires;
+	}
+}
+
+// Whether its pass is good now; its record may be late in ending.
+static bool is_on(const struct controller *c, const struct session *session)
+{
+	return session->state == SESSION_ACTIVE && session->expires * 1000ull > c->now_ms;
+}
+
+// There is a slot and a place in the rate for one more: take it.
+static bool admit(struct controller *c, const struct claim *claim, uint64_t session)
+{
+	if (state_free(c) == 0 || bucket_people(&c->bucket) == 0)
+		return false;
+	if (!sessions_has_room(&c->sessions)) {
+		c->sessions_full_total++;
+		return false;
+	}
+	assert(session != 0);
+	bucket_take(&c->bucket);
+	atomic_store(&c->line->bucket_full_ms, bucket_full_ms(&c->bucket));
+	sessions_begin(&c->sessions, claim->visitor, session, claim->key, end_of_session(c));
+	assert(c->limits.capacity == 0 || c->sessions.taken <= c->limits.capacity);
+	if (c->sessions.taken > c->sessions_max_seen)
+		c->sessions_max_seen = c->sessions.taken;
+	tally_add(&c->admitted, c->now_ms);
+	c->admitted_total++;
+	return true;
+}
+
+// Whether a holder of a reservation will be served so soon that it may wait for it.
+static bool is_served_soon(const struct controller *c, const struct claim *claim, uint32_t before)
+{
+	const uint32_t soon = state_room_within(c, CONTROLLER_LATER_MS);
+	const bool holds = before < state_reserved(c) || before < soon;
+	const bool is_fresh = c->now_ms < claim->sent_ms + CONTROLLER_LATER_MS;
+	return holds && is_fresh && later_count(&c->later) < soon;
+}
+
+// Until when, on the available clock, a visitor told to come after `poll_after` is present.
+static uint64_t present_until(
+	const struct controller *c, const struct claim *claim, uint32_t poll_after)
+{
+	uint32_t told = poll_after > claim->poll_after ? poll_after : claim->poll_after;
+	told = told < PACE_MAX_S ? told : PACE_MAX_S;
+	return state_available_ms(c) + CONTROLLER_LATER_MS + 2000ull * told;
+}
+
+static void become_present(struct controller *c, const struct claim *claim, uint32_t poll_after)
+{
+	const uint64_t out = present_put(
+		&c->present, claim->key, claim->visitor, present_until(c, claim, poll_after));
+	if (out == 0)
+		return;
+	c->present_full_total++;
+	holds_add(&c->holds, out, 2 * PACE_MAX_S, state_available_ms(c));
+}
+
+static bool give_called(struct controller *c, const struct claim *claim, uint64_t session,
+	bool may_wait, struct claim_answer *answer)
+{
+	if (!present_has(&c->present, claim->key, claim->visitor))
+		calls_came(&c->calls, claim->key);
+	const uint32_t before = present_before(&c->present, claim->key, claim->visitor);
+	if (before < state_reserved(c) && admit(c, claim, session)) {
+		present_remove(&c->present, claim->key, claim->visitor);
+		c->overtakes_total += before > 0;
+		say(c, answer, CLAIM_GRANTED, sessions_of_visitor(&c->sessions, claim->visitor));
+		return true;
+	}
+	answer->poll_after = state_next_poll_after(c, before);
+	become_present(c, claim, answer->poll_after);
+	if (may_wait && is_served_soon(c, claim, before))
+		return false;
+	say(c, answer, CLAIM_NEXT, NULL);
+	return true;
+}
+
+static bool give_ticket(struct controller *c, const struct claim *claim, uint64_t session,
+	bool may_wait, struct claim_answer *answer)
+{
+	const bool is_left = keyset_find(&c->left, claim->key, claim->visitor) != 0;
+	if (is_left || claim->key < c->floor) {
+		say(c, answer, CLAIM_LAPSED, NULL);
+		return true;
+	}
+	if (!c->available || claim->key >= c->threshold) {
+		answer->poll_after = CONTROLLER_NEXT_MAX_S;
+		say(c, answer, CLAIM_NEXT, NULL);
+		return true;
+	}
+	return give_called(c, claim, session, may_wait, answer);
+}
+
+static void give_direct(struct controller *c, const struct claim *claim, uint64_t session,
+	struct claim_answer *answer)
+{
+	if (!c->available || !c->limits.direct || !state_nobody_waits(c) ||
+		!admit(c, claim, session)) {
+		say(c, answer, CLAIM_REFUSED, NULL);
+		return;
+	}
+	c->direct_total++;
+	say(c, answer, CLAIM_GRANTED, sessions_of_visitor(&c->sessions, claim->visitor));
+}
+
+static void give_renewal(struct controller *c, const struct claim *claim, struct session *known,
+	struct claim_answer *answer)
+{
+	if (!known || known->session != claim->session || !is_on(c, known)) {
+		say(c, answer, CLAIM_LAPSED, NULL);
+		return;
+	}
+	sessions_renew(&c->sessions, known, end_of_session(c));
+	say(c, answer, CLAIM_RENEWED, known);
+}
+
+bool verdict_give(struct controller *c, const struct claim *claim, uint64_t session, bool may_wait,
+	struct claim_answer *answer)
+{
+	struct session *known = sessions_of_visitor(&c->sessions, claim->visitor);
+	if (claim->kind == CLAIM_RENEW)
+		give_renewal(c, claim, known, answer);
+	else if (known) // one visitor, one session, however many tabs
+		say(c, answer, is_on(c, known) ? CLAIM_GRANTED : CLAIM_LAPSED, known);
+	else if (claim->kind == CLAIM_DIRECT)
+		give_direct(c, claim, session, answer);
+	else
+		return give_ticket(c, claim, session, may_wait, answer);
+	return true;
+}
