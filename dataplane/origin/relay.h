@@ -59,6 +59,7 @@ struct exchange {
 	uint32_t origin_index; // in the table it began with
 	uint64_t origin_id;
 	uint64_t session;
+	struct origin_table_limits limits;
 
 	struct body ask, answer;
 	uint64_t ask_bytes; // of the request's body so far
@@ -69,7 +70,6 @@ struct exchange {
 	uint64_t asked_turn; // when the head was sent
 
 	uint64_t ends_us; // the session
-	uint64_t connect_until_us; // over all attempts; 0: none has begun
 	uint64_t stage_until_us; // what the state waits for
 	uint64_t body_since_us; // the request's body, pauses taken out; 0: not begun
 	uint64_t paused_since_us; // the client, by us
@@ -79,6 +79,7 @@ struct exchange {
 
 struct origin {
 	struct origin_plan plan;
+	struct origin_table_limits limits; // of origins that have none of their own
 	struct stream_driver *driver;
 	const struct exchange_calls *calls;
 	uint64_t now_us;
@@ -113,9 +114,12 @@ bool relay_send_asks(struct exchange *x);
 // The connection is open: send what has waited. Returns whether the exchange goes on.
 bool relay_opened(struct exchange *x);
 
+// The server did badly: count it, and perhaps set it aside. `is_hard`: it could not be reached.
+void relay_blame(struct exchange *x, bool is_hard);
+
 // The connection is of no use and no byte of an answer came. Asks again if that is safe, else fails
-// with 502. `is_hard`: it never opened. Returns whether the exchange goes on.
-bool relay_lost(struct exchange *x, bool is_hard);
+// with `status`. `is_hard`: it never opened. Returns whether the exchange goes on.
+bool relay_lost(struct exchange *x, bool is_hard, uint16_t status);
 
 // Send to the origin: now, or when the connection is open. Pauses the client when too much is
 // queued. Returns whether the exchange goes on.

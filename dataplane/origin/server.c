@@ -131,16 +131,16 @@ struct server *server_choose(struct server_set *set, const struct origin_table_o
 	return best;
 }
 
-bool server_failed(struct server *server, bool is_hard, uint64_t now_us)
+bool server_failed(struct server *server, bool is_hard, const struct origin_table_limits *limits,
+	uint64_t now_us)
 {
 	if (server->aside_us == 0) {
-		if (!is_hard && ++server->faults < SERVER_FAULTS_MAX)
+		if (!is_hard && ++server->faults < limits->faults_max)
 			return false;
-		server->aside_us = SERVER_ASIDE_US;
+		server->aside_us = limits->aside_us;
 	} else if (server->is_tried) {
-		server->aside_us *= 2;
-		if (server->aside_us > SERVER_ASIDE_US_MAX)
-			server->aside_us = SERVER_ASIDE_US_MAX;
+		uint64_t most_us = (uint64_t)limits->aside_us * SERVER_ASIDE_GROWTH;
+		server->aside_us = server->aside_us * 2 < most_us ? server->aside_us * 2 : most_us;
 	} else {
 		return false; // one of many that were on their way when it was set aside
 	}

@@ -12,6 +12,8 @@
 #define SESSIONS 2000
 #define SECOND 1000000ull
 
+static const struct origin_table_limits limits = {.faults_max = 3, .aside_us = SECOND};
+
 struct fleet {
 	struct server_set set;
 	struct origin_table table;
@@ -108,7 +110,7 @@ static void a_session_stays_with_its_server(void **state)
 
 	// The same for one that is set aside.
 	struct server *third = choose(f, 1, 1);
-	assert_true(server_failed(third, true, 1));
+	assert_true(server_failed(third, true, &limits, 1));
 	for (uint64_t n = 0; n < SESSIONS; n++) {
 		struct server *server = choose(f, n + 1, 2);
 		assert_ptr_not_equal(server, third);
@@ -132,11 +134,11 @@ static void without_a_session_the_fewest(void **state)
 static void one_that_cannot_be_reached_is_set_aside_for_a_growing_time(void **state)
 {
 	(void)state;
-	static const uint64_t times[] = {1, 2, 4, 8, 16, 30, 30};
+	static const uint64_t times[] = {1, 2, 4, 8, 8, 8};
 	struct fleet *f = fleet_new(ORIGIN_TABLE_LEAST, 2);
 	uint64_t now = 1;
 	struct server *bad = choose(f, 0, now), *good;
-	assert_true(server_failed(bad, true, now));
+	assert_true(server_failed(bad, true, &limits, now));
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
 		good = choose(f, 0, now + times[i] * SECOND - 1);
 		assert_ptr_not_equal(good, bad);
@@ -145,14 +147,15 @@ static void one_that_cannot_be_reached_is_set_aside_for_a_growing_time(void **st
 		assert_ptr_equal(choose(f, 0, now), bad); // one request tries it
 		for (int n = 0; n < 10; n++)
 			assert_ptr_equal(choose(f, 0, now), good); // all others do not
-		assert_true(server_failed(bad, true, now));
+		assert_true(server_failed(bad, true, &limits, now));
 	}
-	now += 30 * SECOND;
+	now += 8 * SECOND;
 	assert_ptr_equal(choose(f, 0, now), bad);
 	server_answered(bad);
-	assert_false(server_failed(bad, false, now)); // healthy again: one fault is no pattern
-	server_failed(bad, true, now);
-	assert_int_equal(bad->aside_us, SERVER_ASIDE_US); // and it begins from the first
+	assert_false(
+		server_failed(bad, false, &limits, now)); // healthy again: one fault is no pattern
+	server_failed(bad, true, &limits, now);
+	assert_int_equal(bad->aside_us, SECOND); // and it begins from the first
 	fleet_free(f);
 }
 
@@ -162,10 +165,10 @@ static void many_at_once_are_one_failure(void **state)
 	(void)state;
 	struct fleet *f = fleet_new(ORIGIN_TABLE_LEAST, 2);
 	struct server *bad = choose(f, 0, 1);
-	assert_true(server_failed(bad, true, 1));
+	assert_true(server_failed(bad, true, &limits, 1));
 	for (int n = 0; n < 100; n++)
-		assert_false(server_failed(bad, true, 2));
-	assert_int_equal(bad->aside_us, SERVER_ASIDE_US);
+		assert_false(server_failed(bad, true, &limits, 2));
+	assert_int_equal(bad->aside_us, SECOND);
 	fleet_free(f);
 }
 
@@ -174,12 +177,12 @@ static void three_bad_answers_in_a_row(void **state)
 	(void)state;
 	struct fleet *f = fleet_new(ORIGIN_TABLE_LEAST, 1);
 	struct server *server = choose(f, 0, 1);
-	assert_false(server_failed(server, false, 1));
-	assert_false(server_failed(server, false, 1));
+	assert_false(server_failed(server, false, &limits, 1));
+	assert_false(server_failed(server, false, &limits, 1));
 	server_answered(server);
-	assert_false(server_failed(server, false, 1));
-	assert_false(server_failed(server, false, 1));
-	assert_true(server_failed(server, false, 1));
+	assert_false(server_failed(server, false, &limits, 1));
+	assert_false(server_failed(server, false, &limits, 1));
+	assert_true(server_failed(server, false, &limits, 1));
 	fleet_free(f);
 }
 
@@ -187,8 +190,8 @@ static void when_all_are_set_aside_all_are_tried(void **state)
 {
 	(void)state;
 	struct fleet *f = fleet_new(ORIGIN_TABLE_LEAST, 2);
-	server_failed(&f->set.items[0], true, 1);
-	server_failed(&f->set.items[1], true, 1);
+	server_failed(&f->set.items[0], true, &limits, 1);
+	server_failed(&f->set.items[1], true, &limits, 1);
 	assert_non_null(choose(f, 0, 2));
 	assert_non_null(choose(f, 77, 2));
 	fleet_free(f);
