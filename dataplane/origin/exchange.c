@@ -75,7 +75,7 @@ struct exchange *exchange_begin(
 	remember(x, request);
 	*status = write_head(x, request);
 	if (*status == 0)
-		*status = relay_ask(x, NULL);
+		*status = relay_ask(x);
 	if (*status != 0) {
 		relay_drop(x);
 		return NULL;

@@ -159,13 +159,13 @@ static void attach(struct exchange *x, struct connection *connection, enum relay
 	relay_set_state(x, state);
 }
 
-uint16_t relay_ask(struct exchange *x, const struct server *except)
+uint16_t relay_ask(struct exchange *x)
 {
 	struct origin *origin = x->origin;
 	const struct origin_table_origin *from = find_origin(x);
 	while (from && x->asks && x->attempts < RELAY_ATTEMPTS_MAX) {
-		struct server *server =
-			server_choose(&origin->servers, from, x->session, origin->now_us, except);
+		struct server *server = server_choose(
+			&origin->servers, from, x->session, origin->now_us, x->unreachable);
 		if (!server)
 			break;
 		struct connection *kept =
@@ -207,7 +207,9 @@ bool relay_lost(struct exchange *x, bool is_hard, uint16_t status)
 	if (!x->asks || !(was_kept || is_hard))
 		return relay_fail(x, status);
 	x->is_fresh_only |= was_kept;
-	if (relay_ask(x, is_hard ? server : NULL) != 0)
+	if (is_hard)
+		x->unreachable[x->attempts - 1] = server;
+	if (relay_ask(x) != 0)
 		return relay_fail(x, status);
 	x->origin->counters.retries++;
 	return true;

@@ -21,7 +21,7 @@
 #include "dataplane/origin/origin.h"
 #include "dataplane/origin/server.h"
 
-#define RELAY_ATTEMPTS_MAX 3u // connections tried for one request
+#define RELAY_ATTEMPTS_MAX SERVER_EXCEPT_MAX // connections tried for one request
 #define RELAY_EARLY_BUFFERS_MAX 16u // of a body that comes before the connection does
 #define RELAY_INTERIMS_MAX 8u // 1xx answers to one request
 
@@ -56,6 +56,7 @@ struct exchange {
 	struct stream_driver *client_driver;
 	struct stream *client;
 	struct connection *connection; // never NULL while in use
+	const struct server *unreachable[RELAY_ATTEMPTS_MAX]; // in that attempt; NULL: reached
 	uint32_t origin_index; // in the table it began with
 	uint64_t origin_id;
 	uint64_t session;
@@ -104,9 +105,8 @@ struct origin {
 struct exchange *relay_take(struct origin *origin);
 
 // Find a server and a connection, and send what is in `asks` or wait for the connection to open.
-//   except  a server that has just failed; NULL: none
 // Returns 0, or the status to fail with; makes no call.
-uint16_t relay_ask(struct exchange *x, const struct server *except);
+uint16_t relay_ask(struct exchange *x);
 
 // Send what is in `asks` on the connection. Returns whether it took all of it.
 bool relay_send_asks(struct exchange *x);

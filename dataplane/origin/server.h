@@ -15,6 +15,7 @@
 #include "dataplane/origin/origin_table.h"
 
 #define SERVER_ASIDE_GROWTH 8u
+#define SERVER_EXCEPT_MAX 3u
 
 // One address of the table, for as long as it is listed or used.
 struct server {
@@ -50,12 +51,12 @@ uint32_t server_set_list(struct server_set *set, const struct origin_table *tabl
 
 // Choose a server of an origin.
 //   session  0: none
-//   except   one that has just failed; NULL: none
+//   except   SERVER_EXCEPT_MAX servers that this request could not reach, or NULL
 // Among those not set aside: with ORIGIN_TABLE_SESSION and a session the one whose hash with the
 // session is highest (rendezvous: a session moves only when its own server comes or goes); else the
 // one with the fewest exchanges. Returns NULL if the origin has no (other) server.
 struct server *server_choose(struct server_set *set, const struct origin_table_origin *origin,
-	uint64_t session, uint64_t now_us, const struct server *except);
+	uint64_t session, uint64_t now_us, const struct server *const *except);
 
 // It could not be reached (`is_hard`), or it was and did badly. Returns whether it was set aside.
 bool server_failed(struct server *server, bool is_hard, const struct origin_table_limits *limits,
