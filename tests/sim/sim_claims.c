@@ -299,7 +299,7 @@ static void park(uint32_t visitor, enum claim_kind kind, uint64_t id, uint64_t k
 }
 
 // A pass leaves. Here the promises are checked.
-static void admit(struct visitor *v, uint64_t key, const struct claim_answer *a)
+static void check_pass(const struct claim_answer *a)
 {
 	bool is_unsaved = w.store->status.is_unsaved;
 	CHECK(is_unsaved || is_saved(a->visitor, a->session, a->expires));
@@ -319,16 +319,26 @@ static void admit(struct visitor *v, uint64_t key, const struct claim_answer *a)
 	w.total.renewed += a->kind == CLAIM_RENEW && a->expires > seen->expires;
 	if (a->expires > seen->expires)
 		seen->expires = a->expires;
-	v->id = a->visitor;
-	v->key = key;
-	v->session = a->session;
-	v->expires = a->expires;
 }
 
 static void lose_ticket(struct visitor *v)
 {
 	v->key = v->session = 0;
 	v->poll_ms = w.wall_ms + random_below(500);
+}
+
+// A pass reaches the visitor, who may have gone on without it.
+static void admit(struct visitor *v, const struct request *r, const struct claim_answer *a)
+{
+	check_pass(a);
+	if (r->kind == CLAIM_DIRECT) {
+		v->id = a->visitor;
+		v->key = 0;
+	} else if (v->id != r->id) {
+		return;
+	}
+	v->session = a->session;
+	v->expires = a->expires;
 }
 
 static void answer_one(const struct claim_answer *a)
@@ -347,7 +357,7 @@ static void answer_one(const struct claim_answer *a)
 	r->is_used = false;
 	struct visitor *v = &w.visitors[r->visitor];
 	if (a->verdict == CLAIM_GRANTED || a->verdict == CLAIM_RENEWED)
-		admit(v, a->verdict == CLAIM_RENEWED ? v->key : r->key, a);
+		admit(v, r, a);
 	else if (a->verdict == CLAIM_REFUSED)
 		draw_ticket(v);
 	else if (a->verdict == CLAIM_LAPSED && v->id == r->id)
@@ -506,11 +516,11 @@ static void check_lost(bool is_marked)
 {
 	for (uint32_t i = 0; i < w.seen_count; i++) {
 		struct seen *s = &w.seen[i];
-		if (is_alive(s))
-			CHECK(is_marked || is_saved(s->id, s->session, s->expires));
 		// An end that was not saved has not been, unless more than that was lost; one that
 		// was is known before any worker runs.
 		bool is_in = ended_has(w.ended, s->session);
+		if (is_alive(s) && !is_in)
+			CHECK(is_marked || is_saved(s->id, s->session, s->expires));
 		if (s->expires * 1000ull > w.now_ms)
 			CHECK(is_in == is_end_saved(s->session));
 		s->has_ended = is_in || (is_marked && s->has_ended);
