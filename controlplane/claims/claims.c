@@ -387,8 +387,8 @@ static void be_quiet(struct claims *c, uint64_t now_ms)
 	uint64_t until_ms = c->store->status.unclean_until * 1000ull, longest_ms = now_ms;
 	for (uint32_t i = 0; i < c->rooms.count; i++) {
 		struct claims_rooms_entry *room = &c->rooms.entries[i];
-		// A pass ends on a full second, up to one later.
-		room->quiet_until_ms = now_ms + room->is.session_s * 1000ull + 999;
+		// As the end of a pass, on a full second.
+		room->quiet_until_ms = (now_ms + room->is.session_s * 1000ull + 999) / 1000 * 1000;
 		if (room->quiet_until_ms > longest_ms)
 			longest_ms = room->quiet_until_ms;
 	}
