@@ -388,10 +388,15 @@ static void stop_events(struct control *c)
 static void stop(struct control *c)
 {
 	stop_events(c); // no turn comes any more
+	bool ran = c->workers[0];
 	for (unsigned i = 0; i < c->worker_count; i++) {
 		worker_stop(c->workers[i]);
-		rings_destroy(c->rings[i]);
+		c->workers[i] = NULL;
 	}
+	if (ran)
+		turn_last(c);
+	for (unsigned i = 0; i < c->worker_count; i++)
+		rings_destroy(c->rings[i]);
 	admin_destroy(c->admin);
 	resolve_destroy(c->resolve);
 	if (c->words.quiescent)
