@@ -175,7 +175,7 @@ def test_one_source_cannot_take_all_places(make, visitor):
 
 
 def test_full_table_evicts_the_idle_then_says_503(make):
-    sluice = make(top={"connections": 64, "connections_per_source": 1000})
+    sluice = make(top={"connections": 64, "connections_per_source": 64})
     with contextlib.ExitStack() as stack:
         idle = [stack.enter_context(socket.create_connection(("127.0.0.1", sluice.port)))
                 for _ in range(70)]
