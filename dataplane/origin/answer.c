@@ -45,17 +45,11 @@ void answer_event(struct exchange *x, const struct stream_event *event)
 	}
 }
 
-// The origin did badly, but could be reached.
-static void blame(struct exchange *x, uint64_t *counter)
-{
-	(*counter)++;
-	if (server_failed(x->connection->server, false, x->origin->now_us))
-		x->origin->counters.servers_aside++;
-}
-
+// What the origin sends is no answer.
 static bool reject(struct exchange *x, uint64_t *counter)
 {
-	blame(x, counter);
+	(*counter)++;
+	relay_blame(x, false);
 	return relay_fail(x, 502);
 }
 
@@ -258,7 +252,7 @@ static void take_data(struct exchange *x, struct span in)
 		pass_body(x, in);
 	} else if (x->asked_turn == origin->turn) {
 		origin->counters.answer_unasked++; // it was on its way before we asked
-		relay_lost(x, false);
+		relay_lost(x, false, 502);
 	} else {
 		buffer_give(&origin->buffers, x->asks); // not to be asked again
 		x->asks = NULL;
@@ -272,7 +266,7 @@ static void take_eof(struct exchange *x)
 	struct origin *origin = x->origin;
 	if (x->state == RELAY_ASKED) {
 		origin->counters.answer_none++;
-		relay_lost(x, false);
+		relay_lost(x, false, 502);
 	} else if (x->state == RELAY_TUNNEL) {
 		if (x->client_has_ended)
 			relay_close_tunnel(x);
@@ -292,7 +286,7 @@ static void take_close(struct exchange *x, int error)
 	struct origin *origin = x->origin;
 	if (x->state == RELAY_CONNECTING) {
 		origin->counters.connects_failed++;
-		relay_lost(x, true);
+		relay_lost(x, true, 502);
 	} else if (x->state == RELAY_TUNNEL) {
 		error ? relay_fail(x, 502) : relay_close_tunnel(x);
 	} else if (x->state == RELAY_ANSWERING && error) {

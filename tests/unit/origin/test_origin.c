@@ -186,6 +186,44 @@ static void a_table_changes_between_two_attempts(void **state)
 	}
 }
 
+static void an_origin_has_limits_of_its_own(void **state)
+{
+	(void)state;
+	static const struct origin_table_limits limits = {.connect_us = 2 * STORY_SECOND,
+		.answer_us = 3 * STORY_SECOND,
+		.idle_us = STORY_SECOND,
+		.idle_max = 1,
+		.faults_max = 1,
+		.aside_us = 7 * STORY_SECOND};
+	struct story *s = story_new();
+	s->origin.limits = &limits;
+	struct story_client *c = story_client(s), *other = story_client(s);
+	story_client_says(c, STORY_GET);
+	story_client_says(other, STORY_GET);
+	for (int n = 0; n < 2; n++) {
+		story_opens(s, story_connection(s, n));
+		story_origin_says(s, story_connection(s, n), STORY_OK);
+	}
+	assert_int_equal(story_count(s, kept), 1);
+	assert_int_equal(story_count(s, kept_full), 1);
+	story_wait(s, STORY_SECOND);
+	assert_int_equal(story_count(s, kept_expired), 1);
+
+	story_client_says(c, STORY_GET);
+	story_wait(s, 2 * STORY_SECOND);
+	assert_int_equal(c->end.status, 504);
+	assert_int_equal(story_count(s, connects_late), 1);
+	story_client_says(other, STORY_GET);
+	story_opens(s, story_connection(s, 3));
+	story_wait(s, 3 * STORY_SECOND);
+	assert_int_equal(other->end.status, 504);
+	assert_int_equal(story_count(s, answer_late), 1);
+	struct origin_server_stat stat;
+	origin_server_stats(s->o, &stat, 1);
+	assert_true(stat.aside_us > STORY_SECOND);
+	story_end(s);
+}
+
 static void a_session_stays_with_its_server(void **state)
 {
 	(void)state;
@@ -296,6 +334,7 @@ int main(void)
 		cmocka_unit_test(a_request_head_that_does_not_fit_is_431),
 		cmocka_unit_test(another_table),
 		cmocka_unit_test(a_table_changes_between_two_attempts),
+		cmocka_unit_test(an_origin_has_limits_of_its_own),
 		cmocka_unit_test(a_session_stays_with_its_server),
 		cmocka_unit_test(servers_tell_how_they_do),
 		cmocka_unit_test(a_turn_has_bounded_work),

@@ -12,6 +12,8 @@
 #define SESSIONS 2000
 #define SECOND 1000000ull
 
+static const struct origin_table_limits limits = {.faults_max = 3, .aside_us = SECOND};
+
 struct fleet {
 	struct server_set set;
 	struct origin_table table;
@@ -51,7 +53,8 @@ static void fleet_free(struct fleet *f)
 
 static struct server *choose(struct fleet *f, uint64_t session, uint64_t now_us)
 {
-	return server_choose(&f->set, &f->origin, session, now_us, NULL);
+	static const struct server *const nobody[SERVER_EXCEPT_MAX];
+	return server_choose(&f->set, &f->origin, session, now_us, nobody);
 }
 
 static void the_one_with_the_fewest_exchanges(void **state)
@@ -108,7 +111,7 @@ static void a_session_stays_with_its_server(void **state)
 
 	// The same for one that is set aside.
 	struct server *third = choose(f, 1, 1);
-	assert_true(server_failed(third, true, 1));
+	assert_true(server_failed(third, true, &limits, 1));
 	for (uint64_t n = 0; n < SESSIONS; n++) {
 		struct server *server = choose(f, n + 1, 2);
 		assert_ptr_not_equal(server, third);
@@ -132,11 +135,11 @@ static void without_a_session_the_fewest(void **state)
 static void one_that_cannot_be_reached_is_set_aside_for_a_growing_time(void **state)
 {
 	(void)state;
-	static const uint64_t times[] = {1, 2, 4, 8, 16, 30, 30};
+	static const uint64_t times[] = {1, 2, 4, 8, 8, 8};
 	struct fleet *f = fleet_new(ORIGIN_TABLE_LEAST, 2);
 	uint64_t now = 1;
 	struct server *bad = choose(f, 0, now), *good;
-	assert_true(server_failed(bad, true, now));
+	assert_true(server_failed(bad, true, &limits, now));
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
 		good = choose(f, 0, now + times[i] * SECOND - 1);
 		assert_ptr_not_equal(good, bad);
@@ -145,14 +148,15 @@ static void one_that_cannot_be_reached_is_set_aside_for_a_growing_time(void **st
 		assert_ptr_equal(choose(f, 0, now), bad); // one request tries it
 		for (int n = 0; n < 10; n++)
 			assert_ptr_equal(choose(f, 0, now), good); // all others do not
-		assert_true(server_failed(bad, true, now));
+		assert_true(server_failed(bad, true, &limits, now));
 	}
-	now += 30 * SECOND;
+	now += 8 * SECOND;
 	assert_ptr_equal(choose(f, 0, now), bad);
 	server_answered(bad);
-	assert_false(server_failed(bad, false, now)); // healthy again: one fault is no pattern
-	server_failed(bad, true, now);
-	assert_int_equal(bad->aside_us, SERVER_ASIDE_US); // and it begins from the first
+	assert_false(
+		server_failed(bad, false, &limits, now)); // healthy again: one fault is no pattern
+	server_failed(bad, true, &limits, now);
+	assert_int_equal(bad->aside_us, SECOND); // and it begins from the first
 	fleet_free(f);
 }
 
@@ -162,10 +166,10 @@ static void many_at_once_are_one_failure(void **state)
 	(void)state;
 	struct fleet *f = fleet_new(ORIGIN_TABLE_LEAST, 2);
 	struct server *bad = choose(f, 0, 1);
-	assert_true(server_failed(bad, true, 1));
+	assert_true(server_failed(bad, true, &limits, 1));
 	for (int n = 0; n < 100; n++)
-		assert_false(server_failed(bad, true, 2));
-	assert_int_equal(bad->aside_us, SERVER_ASIDE_US);
+		assert_false(server_failed(bad, true, &limits, 2));
+	assert_int_equal(bad->aside_us, SECOND);
 	fleet_free(f);
 }
 
@@ -174,12 +178,12 @@ static void three_bad_answers_in_a_row(void **state)
 	(void)state;
 	struct fleet *f = fleet_new(ORIGIN_TABLE_LEAST, 1);
 	struct server *server = choose(f, 0, 1);
-	assert_false(server_failed(server, false, 1));
-	assert_false(server_failed(server, false, 1));
+	assert_false(server_failed(server, false, &limits, 1));
+	assert_false(server_failed(server, false, &limits, 1));
 	server_answered(server);
-	assert_false(server_failed(server, false, 1));
-	assert_false(server_failed(server, false, 1));
-	assert_true(server_failed(server, false, 1));
+	assert_false(server_failed(server, false, &limits, 1));
+	assert_false(server_failed(server, false, &limits, 1));
+	assert_true(server_failed(server, false, &limits, 1));
 	fleet_free(f);
 }
 
@@ -187,22 +191,25 @@ static void when_all_are_set_aside_all_are_tried(void **state)
 {
 	(void)state;
 	struct fleet *f = fleet_new(ORIGIN_TABLE_LEAST, 2);
-	server_failed(&f->set.items[0], true, 1);
-	server_failed(&f->set.items[1], true, 1);
+	server_failed(&f->set.items[0], true, &limits, 1);
+	server_failed(&f->set.items[1], true, &limits, 1);
 	assert_non_null(choose(f, 0, 2));
 	assert_non_null(choose(f, 77, 2));
 	fleet_free(f);
 }
 
-static void the_one_that_just_failed_is_not_chosen(void **state)
+static void those_that_could_not_be_reached_are_not_chosen(void **state)
 {
 	(void)state;
-	struct fleet *f = fleet_new(ORIGIN_TABLE_LEAST, 2);
-	struct server *first = &f->set.items[0];
-	for (int n = 0; n < 4; n++)
-		assert_ptr_not_equal(server_choose(&f->set, &f->origin, 0, 1, first), first);
-	list(f, ORIGIN_TABLE_LEAST, 1, 1);
-	assert_null(server_choose(&f->set, &f->origin, 0, 1, first));
+	struct fleet *f = fleet_new(ORIGIN_TABLE_LEAST, 4);
+	const struct server *except[SERVER_EXCEPT_MAX] = {&f->set.items[0], NULL, &f->set.items[2]};
+	for (int n = 0; n < 8; n++) {
+		uint64_t id = server_choose(&f->set, &f->origin, 0, 1, except)->id;
+		assert_true(id == 2 || id == 4);
+	}
+	except[1] = &f->set.items[1];
+	list(f, ORIGIN_TABLE_LEAST, 3, 1);
+	assert_null(server_choose(&f->set, &f->origin, 0, 1, except));
 	fleet_free(f);
 }
 
@@ -235,7 +242,7 @@ int main(void)
 		cmocka_unit_test(many_at_once_are_one_failure),
 		cmocka_unit_test(three_bad_answers_in_a_row),
 		cmocka_unit_test(when_all_are_set_aside_all_are_tried),
-		cmocka_unit_test(the_one_that_just_failed_is_not_chosen),
+		cmocka_unit_test(those_that_could_not_be_reached_are_not_chosen),
 		cmocka_unit_test(the_set_has_room_for_so_many),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
