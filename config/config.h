@@ -199,7 +199,6 @@ struct config {
 	uint64_t present_max; // per room
 	uint64_t left_max; // per room
 	uint64_t ended_max;
-	uint64_t secrets_max;
 	struct config_sites sites;
 };
 
@@ -210,12 +209,13 @@ enum config_per {
 	CONFIG_PER_CONNECTION,
 	CONFIG_PER_ORIGIN_CONNECTION,
 	CONFIG_PER_BUFFER, // buffers.per_worker of each worker
+	CONFIG_PER_BUFFER_BYTE, // buffers.size of each of them
+	CONFIG_PER_HEAD_BYTE, // http.head_max of each of them
 	CONFIG_PER_ROOM,
 	CONFIG_PER_SESSION, // sessions_max of each room
 	CONFIG_PER_PRESENT, // present_max of each room
 	CONFIG_PER_LEFT, // left_max of each room
 	CONFIG_PER_ENDED,
-	CONFIG_PER_SECRET,
 };
 
 // One line of the bill: a table or pool, filled in by whoever knows the size of its entries.

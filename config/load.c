@@ -259,10 +259,14 @@ static void read_list(struct reading *r, const struct key *key, const struct tre
 static void read_mapping(struct reading *r, const struct key *key, const struct tree_node *node,
 	const char *path, void *base)
 {
-	if (node->kind == TREE_MAP)
+	bool is_none = key_may_be_none(key) && node->kind == TREE_SCALAR &&
+		       strcmp(node->text, "none") == 0;
+	if (node->kind == TREE_MAP) {
 		*(void **)member(key, base) = read_child(r, key, node, path);
-	else if (!key_may_be_none(key) || node->kind != TREE_SCALAR || strcmp(node->text, "none"))
+	} else if (!is_none) {
 		refuse(r, key, base, READING_WHOLE, is_kind[node->kind]);
+		apply_fallback(r, key, path, base);
+	}
 }
 
 static void read_later(
@@ -347,9 +351,10 @@ static int read_state(const char *path, const char *text, size_t len, char *stat
 	if (ret < 0)
 		return ret;
 	reading_mark(&r, root, NULL, READING_WHOLE, root, "");
-	for (const struct tree_node *node = root->first; node; node = node->next) {
-		if (strcmp(node->key, key->name) != 0)
-			continue;
+	const struct tree_node *node = root->first;
+	while (node && strcmp(node->key, key->name) != 0)
+		node = node->next;
+	if (node) {
 		reading_mark(&r, root, key->name, READING_WHOLE, node, NULL);
 		if (!read_value(&r, key, node, root, READING_WHOLE, &folder))
 			return -EINVAL;

@@ -10,6 +10,7 @@
 #include "controlplane/rooms.h"
 #include "controlplane/run.h"
 #include "controlplane/show.h"
+#include "controlplane/turn.h"
 #include "dataplane/gate/mac_state.h"
 #include "dataplane/gate/token.h"
 
@@ -21,13 +22,15 @@
 #define FAILED 1
 #define RELEASE_MAX 100000000u // people called by one `release`
 
-// Who did what: into the store's history and the log.
+// Who did what: into the store's history and the log. With a turn, so that what is answered "done"
+// is saved.
 static void audit(struct control *c, const char *text)
 {
 	struct store_record record = {.kind = STORE_AUDIT,
 		.audit = {.ms = clock_at(&c->clock, clock_monotonic_us()), .text = text}};
 	store_put(c->store, &record);
 	log_info("command: %s", text);
+	turn(c);
 }
 
 static int usage(FILE *text, const char *what)
@@ -85,7 +88,7 @@ static int command_show(
 		const char *name;
 		json_t *(*show)(struct control *c);
 	} views[] = {{"rooms", show_rooms}, {"workers", show_workers}, {"counters", show_counters},
-		{"origin", show_origin}, {"cluster", show_cluster}};
+		{"origin", show_origin}};
 	if (count == 2 && strcmp(arguments[0], "room") == 0)
 		return show_named_room(context, arguments[1], data, text);
 	for (size_t i = 0; count == 1 && i < sizeof(views) / sizeof(views[0]); i++) {
@@ -94,7 +97,7 @@ static int command_show(
 		*data = views[i].show(context);
 		return 0;
 	}
-	return usage(text, "show rooms|room NAME|workers|counters|origin|cluster");
+	return usage(text, "show rooms|room NAME|workers|counters|origin");
 }
 
 static bool parse_number(const char *text, uint64_t max, uint64_t *value)

@@ -342,6 +342,8 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 		return ret;
 	resolve_set_config(c->resolve, c->config);
 	reload_snapshot(c);
+	// The lines' words say what can be granted before the first visitor asks.
+	claims_turn(c->claims, NULL, 0, clock_at(&c->clock, clock_monotonic_us()));
 	if ((ret = start_workers(c, listeners)) < 0)
 		return ret;
 	c->started_ms = clock_at(&c->clock, clock_monotonic_us());

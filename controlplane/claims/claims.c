@@ -330,7 +330,7 @@ static void undelivered(void *ctx, const struct claim_answer *answer)
 	struct claims *c = ctx;
 	c->counters.undelivered++;
 	struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, answer->line_id);
-	if (room && answer->verdict == CLAIM_GRANTED)
+	if (room && answer->kind == CLAIM_DIRECT && answer->verdict == CLAIM_GRANTED)
 		controller_gone(room->is.controller, answer->visitor, answer->session, c->now_ms);
 }
 
@@ -387,7 +387,8 @@ static void be_quiet(struct claims *c, uint64_t now_ms)
 	uint64_t until_ms = c->store->status.unclean_until * 1000ull, longest_ms = now_ms;
 	for (uint32_t i = 0; i < c->rooms.count; i++) {
 		struct claims_rooms_entry *room = &c->rooms.entries[i];
-		room->quiet_until_ms = now_ms + room->is.session_s * 1000ull;
+		// As the end of a pass, on a full second.
+		room->quiet_until_ms = (now_ms + room->is.session_s * 1000ull + 999) / 1000 * 1000;
 		if (room->quiet_until_ms > longest_ms)
 			longest_ms = room->quiet_until_ms;
 	}

@@ -166,7 +166,7 @@ static int ask(const struct cli *cli, const struct command *command)
 	json_t *answer = client_ask(path, request, error);
 	json_decref(request);
 	if (!answer) {
-		fprintf(stderr, "sluice: %s\n", error);
+		fprintf(stderr, "%s\n", error);
 		return CLI_FAILED;
 	}
 	int status = show(cli, answer);

@@ -18,6 +18,7 @@ const struct command command_table[] = {
 	{"show counters", "Everything that is counted, drops and refusals by name.",
 		COMMAND_REMOTE},
 	{"show origin", "The servers behind, and how they do.", COMMAND_REMOTE},
+	{"show cluster", "The appliances, and whether the store keeps up.", COMMAND_REMOTE},
 	{"room NAME open", "Open the room's doors.", COMMAND_REMOTE},
 	{"room NAME pause", "Call and admit nobody; places are kept.", COMMAND_REMOTE},
 	{"room NAME resume", "Go on after a pause.", COMMAND_REMOTE},

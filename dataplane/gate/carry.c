@@ -81,8 +81,8 @@ static uint32_t collect_query(struct span target, struct carried *found)
 	return 0;
 }
 
-uint32_t carry_collect(
-	const struct http_head *head, const struct gate_room *room, struct carried *found)
+uint32_t carry_collect(const struct http_head *head, const struct gate_room *room,
+	struct carried *found, bool *has_others)
 {
 	uint32_t count = 0;
 	count += collect_field(head, HTTP_FIELD_sluice_ticket, TOKEN_TICKET, found + count);
@@ -91,12 +91,16 @@ uint32_t carry_collect(
 	uint32_t end = count + GATE_COOKIES_MAX;
 	struct cookie_walk walk = cookie_walk(head);
 	struct cookie cookie;
+	*has_others = false;
 	while (count < end && cookie_next(&walk, &cookie)) {
 		struct span of;
 		uint8_t kind = kind_of_cookie(cookie.name, &of);
 		if (kind && span_is_equal(of, room->name))
 			found[count++] = (struct carried){cookie.value, CARRY_COOKIE, kind};
+		else if (kind)
+			*has_others = true;
 	}
+	*has_others = *has_others || count == end; // what was not looked at
 	return count;
 }
 

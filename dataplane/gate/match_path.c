@@ -132,7 +132,8 @@ static bool climbs(struct span decoded)
 	for (size_t i = 1; i + 1 < decoded.len; i++) {
 		const char *at = decoded.at + i;
 		bool is_begun = at[-1] == '/' || at[-1] == '\\';
-		bool is_ended = i + 2 == decoded.len || memchr("/\\;", at[2], 3);
+		bool is_ended =
+			i + 2 == decoded.len || at[2] == '/' || at[2] == '\\' || at[2] == ';';
 		if (is_begun && is_ended && at[0] == '.' && at[1] == '.')
 			return true;
 	}
@@ -199,7 +200,7 @@ static size_t overlong(const uint8_t *s, size_t len, char *letter)
 		return 0;
 	if (bytes > 3 && s[1] != 0x80)
 		return 0;
-	*letter = (s[bytes - 2] & 1) << 6 | (s[bytes - 1] & 0x3f);
+	*letter = (char)((s[bytes - 2] & 1) << 6 | (s[bytes - 1] & 0x3f));
 	return bytes;
 }
 
@@ -285,7 +286,8 @@ static bool decode(struct span in, unsigned way, char *out, struct span *decoded
 			if (digits.len < 2 || !octet_is(digits.at[0], OCTET_HEX) ||
 				!octet_is(digits.at[1], OCTET_HEX))
 				return false;
-			c = octet_hex_value(digits.at[0]) << 4 | octet_hex_value(digits.at[1]);
+			c = (char)(octet_hex_value(digits.at[0]) << 4 |
+				   octet_hex_value(digits.at[1]));
 			if ((way & WAY_ENCODED) && (c == '/' || c == '\\'))
 				c = OPAQUE;
 			i += 2;
@@ -341,7 +343,8 @@ static bool resolve(struct span in, unsigned way, char *out, struct span *resolv
 		}
 	}
 	for (size_t i = 0; i < len; i++)
-		out[i] = out[i] == OPAQUE ? '/' : out[i];
+		if (out[i] == OPAQUE)
+			out[i] = '/';
 	*resolved = (struct span){out, len};
 	return true;
 }

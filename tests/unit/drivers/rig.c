@@ -128,6 +128,11 @@ void rig_rest(struct rig *rig, unsigned ms)
 		rig_turn(rig, 2000);
 }
 
+void rig_settle(struct rig *rig)
+{
+	rig_rest(rig, 100);
+}
+
 uint64_t rig_counter(const struct rig *rig, enum sockets_counter counter)
 {
 	return atomic_load(&sockets_stats(rig->driver)->counters[counter]);

@@ -62,6 +62,10 @@ int rig_turn(struct rig *rig, uint32_t wait_us);
 // Turn for a while in which something must not happen.
 void rig_rest(struct rig *rig, unsigned ms);
 
+// The kernel takes an io_uring of an earlier test down in the background, and interrupts waits of
+// its thread at that; who measures a wait lets that pass first.
+void rig_settle(struct rig *rig);
+
 uint64_t rig_counter(const struct rig *rig, enum sockets_counter counter);
 uint64_t rig_clock_ms(void);
 

@@ -1,10 +1,12 @@
 // The stream contract, told as stories, on both engines: bytes, back-pressure, and ends.
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "drivers/sockets/socket.h"
 #include "tests/unit/drivers/rig.h"
 
 static struct rig rig; // too large for the stack
@@ -128,6 +130,10 @@ static void addresses_are_both_ends(void **state)
 	assert_memory_equal(stream->peer.ip, rig.address.ip, 16);
 	assert_memory_equal(&stream->local, &rig.address, sizeof(rig.address));
 	assert_int_equal(stream->listener, 0);
+	int no_delay = 0;
+	getsockopt(((const struct socket *)stream)->fd, IPPROTO_TCP, TCP_NODELAY, &no_delay,
+		&(socklen_t){sizeof(no_delay)});
+	assert_int_equal(no_delay, 1); // inherited from the listener
 	close(fd);
 	rig_stop(&rig);
 }

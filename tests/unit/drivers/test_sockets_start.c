@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -285,30 +284,6 @@ static void auto_takes_io_uring_where_it_works(void **state)
 	rig_stop(&rig);
 }
 
-static void *serve_one(void *mind)
-{
-	(void)mind;
-	while (rig.peer_count == 0 || rig.peers[0].stream)
-		rig_turn(&rig, 100000);
-	return NULL;
-}
-
-// Made here, used there, ended here: as control makes the drivers of its workers.
-static void made_on_one_thread_and_used_on_another(void **state)
-{
-	char back[5];
-	pthread_t thread;
-	start(state);
-	rig.react = rig_echo;
-	int fd = rig_client(&rig);
-	assert_int_equal(pthread_create(&thread, NULL, serve_one, NULL), 0);
-	rig_client_send(fd, SPAN("hello"));
-	assert_int_equal(recv(fd, back, 5, MSG_WAITALL), 5);
-	close(fd);
-	pthread_join(thread, NULL);
-	rig_stop(&rig);
-}
-
 // ---- Connected streams ----
 
 static struct rig_peer *connect_to(const struct stream_address *to)
@@ -406,49 +381,10 @@ static void a_connect_may_be_given_up(void **state)
 
 // ---- Waiting ----
 
-static void *wake_soon(void *mind)
-{
-	usleep(20000);
-	for (int i = 0; i < *(int *)mind; i++)
-		stream_wake(rig.driver);
-	return NULL;
-}
-
-// The kernel takes an io_uring of an earlier test down in the background, and interrupts waits of
-// its thread at that.
-static void settle(void)
-{
-	rig_rest(&rig, 100);
-}
-
-static void a_wake_ends_the_wait(void **state)
-{
-	start(state);
-	settle();
-	for (int wakes = 1; wakes <= 1000; wakes *= 10) {
-		pthread_t thread;
-		uint64_t begun = rig_clock_ms();
-		assert_int_equal(pthread_create(&thread, NULL, wake_soon, &wakes), 0);
-		assert_int_equal(rig_turn(&rig, 5000000), 0);
-		assert_in_range(rig_clock_ms() - begun, 10, 2000);
-		pthread_join(thread, NULL);
-		rig_turn(&rig, 0); // the last of them may have come after
-	}
-	// A wake before the wait counts, once.
-	stream_wake(rig.driver);
-	uint64_t begun = rig_clock_ms();
-	rig_turn(&rig, 5000000);
-	assert_true(rig_clock_ms() - begun < 1000);
-	begun = rig_clock_ms();
-	rig_turn(&rig, 50000);
-	assert_true(rig_clock_ms() - begun >= 45);
-	rig_stop(&rig);
-}
-
 static void the_turn_tells_the_time(void **state)
 {
 	start(state);
-	settle();
+	rig_settle(&rig);
 	uint64_t before = rig.driver->now_us;
 	assert_true(before / 1000 <= rig_clock_ms());
 	rig_turn(&rig, 30000);
@@ -497,13 +433,11 @@ int main(void)
 		RIG_BOTH(draining_refuses_newcomers_and_serves_the_rest),
 		cmocka_unit_test(where_io_uring_is_refused_epoll_serves_and_says_so),
 		cmocka_unit_test(auto_takes_io_uring_where_it_works),
-		RIG_BOTH(made_on_one_thread_and_used_on_another),
 		RIG_BOTH(connecting_opens_a_stream),
 		RIG_BOTH(connecting_over_ipv6),
 		RIG_BOTH(a_refused_connect_is_told),
 		RIG_BOTH(an_impossible_connect_is_told_later),
 		RIG_BOTH(a_connect_may_be_given_up),
-		RIG_BOTH(a_wake_ends_the_wait),
 		RIG_BOTH(the_turn_tells_the_time),
 		RIG_BOTH(idle_connections_cost_nothing),
 	};

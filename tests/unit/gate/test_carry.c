@@ -33,7 +33,8 @@ static void parse(struct http_head *head, const char *target, const char *fields
 	assert_int_equal(http_request_parse(in, &limits, head), HTTP_OK);
 }
 
-// What is found, written as `c` cookie, `h` header, `q` query, then t or p and the text.
+// What is found, written as `c` cookie, `h` header, `q` query, then t or p and the text; then a
+// plus if there are cookies of other rooms.
 static const struct {
 	const char *name, *target, *fields, *found;
 } collected[] = {
@@ -49,12 +50,12 @@ static const struct {
 	{"quoted", "/derby", "Cookie: sluice-t-derby=\"T\"\r\n", "ctT "},
 	{"without white space", "/derby", "Cookie: a=b;sluice-t-derby=T;c=d\r\n", "ctT "},
 	{"empty", "/derby", "Cookie: sluice-t-derby=\r\n", "ct "},
-	{"of another room", "/derby", "Cookie: sluice-t-vip=T\r\n", ""},
-	{"of a room of a longer name", "/derby", "Cookie: sluice-t-derby2=T\r\n", ""},
-	{"of a room of a shorter name", "/derby", "Cookie: sluice-t-derb=T\r\n", ""},
-	{"names have case", "/derby", "Cookie: sluice-t-Derby=T; Sluice-t-derby=T\r\n", ""},
+	{"of another room", "/derby", "Cookie: sluice-t-vip=T\r\n", "+"},
+	{"of a room of a longer name", "/derby", "Cookie: sluice-t-derby2=T\r\n", "+"},
+	{"of a room of a shorter name", "/derby", "Cookie: sluice-t-derb=T\r\n", "+"},
+	{"names have case", "/derby", "Cookie: sluice-t-Derby=T; Sluice-t-derby=T\r\n", "+"},
 	{"another kind", "/derby", "Cookie: sluice-x-derby=T\r\n", ""},
-	{"no kind", "/derby", "Cookie: sluice-derby=T; sluice-t-=T; sluice-t=T\r\n", ""},
+	{"no kind", "/derby", "Cookie: sluice-derby=T; sluice-t-=T; sluice-t=T\r\n", "+"},
 	{"headers", "/derby", "Sluice-Ticket: T\r\nSluice-Pass: P\r\n", "htT hpP "},
 	{"headers have no case", "/derby", "SLUICE-TICKET: T\r\n", "htT "},
 	{"a header twice", "/derby", "Sluice-Ticket: T\r\nSluice-Ticket: U\r\n", "htT "},
@@ -82,11 +83,14 @@ static void finds_what_is_carried(void **state)
 		struct carried found[CARRY_TOKENS_MAX];
 		char text[256] = "", *end = text;
 		parse(&head, collected[i].target, collected[i].fields);
-		uint32_t count = carry_collect(&head, &town_rooms[TOWN_DERBY], found);
+		bool has_others;
+		uint32_t count = carry_collect(&head, &town_rooms[TOWN_DERBY], found, &has_others);
 		for (uint32_t j = 0; j < count; j++)
 			end += sprintf(end, "%c%c%.*s ", "chq"[found[j].carrier],
 				found[j].kind == TOKEN_PASS ? 'p' : 't', (int)found[j].text.len,
 				found[j].text.at);
+		if (has_others)
+			strcpy(end, "+");
 		if (strcmp(text, collected[i].found) != 0)
 			fail_msg("%s: %s", collected[i].name, text);
 	}
@@ -105,7 +109,10 @@ static void finds_so_many_and_no_more(void **state)
 	struct http_head head;
 	struct carried found[CARRY_TOKENS_MAX + 1];
 	parse(&head, "/derby?sluice_ticket=T", fields);
-	assert_int_equal(carry_collect(&head, &town_rooms[TOWN_DERBY], found), CARRY_TOKENS_MAX);
+	bool has_others;
+	assert_int_equal(carry_collect(&head, &town_rooms[TOWN_DERBY], found, &has_others),
+		CARRY_TOKENS_MAX);
+	assert_true(has_others);
 	assert_true(span_is_equal(found[3].text, SPAN("0")));
 	assert_true(span_is_equal(found[CARRY_TOKENS_MAX - 1].text, SPAN("15")));
 }

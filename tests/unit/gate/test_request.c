@@ -268,6 +268,20 @@ static void wishes_are_read(void **state)
 	assert_true(request.has_body);
 }
 
+static void other_cookies_are_told(void **state)
+{
+	(void)state;
+	struct gate_request request;
+	read_parts(&request, "GET", "/derby", "Cookie: sluice-t-derby=x; a=b\r\n");
+	assert_false(request.has_other_cookies);
+	read_parts(&request, "GET", "/derby", "Cookie: sluice-t-derby=x; sluice-t-vip=b\r\n");
+	assert_true(request.has_other_cookies);
+	read_parts(&request, "GET", "/", "Cookie: sluice-t-derby=x\r\n");
+	assert_true(request.has_other_cookies);
+	read_parts(&request, "GET", "/", "");
+	assert_false(request.has_other_cookies);
+}
+
 static const struct {
 	const char *name, *method, *fields;
 	bool is_preflight;
@@ -641,6 +655,7 @@ int main(void)
 		cmocka_unit_test(the_origin_gets_the_host_that_was_matched),
 		cmocka_unit_test(some_draw_and_some_do_not),
 		cmocka_unit_test(wishes_are_read),
+		cmocka_unit_test(other_cookies_are_told),
 		cmocka_unit_test(preflights_are_told),
 		cmocka_unit_test(leaving_is_for_this_site),
 		cmocka_unit_test(the_smallest_ticket_counts),
