@@ -374,12 +374,29 @@ static void drain_step(struct control *c)
 	event_base_loopbreak(c->base);
 }
 
+static void stop_events(struct control *c)
+{
+	for (int i = 0; i < 3; i++)
+		if (c->signals[i])
+			event_free(c->signals[i]);
+	if (c->tick)
+		event_free(c->tick);
+	if (c->wake)
+		event_free(c->wake);
+}
+
 static void stop(struct control *c)
 {
+	stop_events(c); // no turn comes any more
+	bool ran = c->workers[0];
 	for (unsigned i = 0; i < c->worker_count; i++) {
 		worker_stop(c->workers[i]);
-		rings_destroy(c->rings[i]);
+		c->workers[i] = NULL;
 	}
+	if (ran)
+		turn_last(c);
+	for (unsigned i = 0; i < c->worker_count; i++)
+		rings_destroy(c->rings[i]);
 	admin_destroy(c->admin);
 	resolve_destroy(c->resolve);
 	if (c->words.quiescent)
@@ -390,13 +407,6 @@ static void stop(struct control *c)
 	store_close(c->store, clock_at(&c->clock, clock_monotonic_us()));
 	place_file_close(c->places);
 	pages_destroy(c->page);
-	for (int i = 0; i < 3; i++)
-		if (c->signals[i])
-			event_free(c->signals[i]);
-	if (c->tick)
-		event_free(c->tick);
-	if (c->wake)
-		event_free(c->wake);
 	if (c->base)
 		event_base_free(c->base);
 	if (c->wake_fd >= 0)
