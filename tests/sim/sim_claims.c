@@ -490,7 +490,7 @@ static void process_start(void)
 	CHECK(claims_restore_lines(w.store, 10, line_of, NULL) == 0);
 	CHECK(place_begin(w.line, w.now_ms / PLACE_SLOT_MS));
 	w.controller = controller_create(&limits, &bounds, w.line, w.now_ms);
-	w.ended = ended_init(aligned_alloc(64, (ended_bytes(256) + 63) / 64 * 64), 256);
+	w.ended = ended_init(aligned_alloc(64, ended_bytes(256)), 256);
 	w.claims = claims_create(&plan, w.store, w.ended, &seams);
 	CHECK(w.controller && w.claims);
 	struct claims_room room = {LINE, w.session_s, GATE_OPEN, w.controller, w.line};
