@@ -72,15 +72,6 @@ bool bucket_take(struct bucket *bucket)
 	return true;
 }
 
-void bucket_give(struct bucket *bucket)
-{
-	if (bucket->count == 0)
-		return;
-	bucket->level += bucket->period_ms;
-	if (bucket->level > full_level(bucket))
-		bucket->level = full_level(bucket);
-}
-
 uint64_t bucket_full_ms(const struct bucket *bucket)
 {
 	if (bucket->count == 0)

@@ -169,8 +169,8 @@ void controller_gone(struct controller *c, uint64_t visitor, uint64_t session, u
 	const bool is_direct = known && known->session == session && known->key == 0;
 	if (!is_direct || known->state != SESSION_ACTIVE)
 		return;
-	bucket_give(&c->bucket);
-	atomic_store(&c->line->bucket_full_ms, bucket_full_ms(&c->bucket));
+	// The rate is not given back: the bucket may have been full since, and would let one too
+	// many through.
 	c->undone_total++;
 	sessions_free(&c->sessions, known);
 	sessions_expire(&c->sessions, c->now_ms);

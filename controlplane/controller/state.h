@@ -39,7 +39,8 @@ struct controller {
 	struct later later;
 	struct keyset left; // tickets given back, not below floor
 	struct calls calls;
-	struct holds holds;
+	struct holds holds; // of floor
+	struct holds crowded_out; // present who found no place: nobody behind them is granted
 	struct told told;
 	struct flow flow;
 	struct tally admitted, freed; // grants; slots that became free before the session's end

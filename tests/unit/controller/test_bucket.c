@@ -100,17 +100,6 @@ static void people_within_is_what_comes(void **state)
 	assert_true(bucket_take(&b));
 }
 
-static void gives_back_no_more_than_it_holds(void **state)
-{
-	(void)state;
-	struct bucket b = bucket_make(1, 1000, 2, 0, 0);
-	bucket_give(&b);
-	assert_int_equal(bucket_people(&b), 2);
-	assert_true(bucket_take(&b) && bucket_take(&b) && !bucket_take(&b));
-	bucket_give(&b);
-	assert_int_equal(bucket_people(&b), 1);
-}
-
 static void other_limits_keep_the_people_in_it(void **state)
 {
 	(void)state;
@@ -149,7 +138,6 @@ int main(void)
 		cmocka_unit_test(no_window_holds_more),
 		cmocka_unit_test(somebody_at_the_door_gets_all_of_it),
 		cmocka_unit_test(people_within_is_what_comes),
-		cmocka_unit_test(gives_back_no_more_than_it_holds),
 		cmocka_unit_test(other_limits_keep_the_people_in_it),
 		cmocka_unit_test(knows_when_it_is_full),
 	};

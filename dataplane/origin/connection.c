@@ -1,0 +1,102 @@
+// A connection is on the free list, or an exchange's, or kept: then it is on its server's list and
+// has a deadline.
+
+#include "dataplane/origin/connection.h"
+
+#include "dataplane/origin/origin.h"
+#include "dataplane/origin/server.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+int connection_pool_init(struct connection_pool *pool, uint32_t max, uint32_t idle_max,
+	struct stream_driver *driver, struct origin_counters *counters)
+{
+	*pool = (struct connection_pool){
+		.driver = driver, .counters = counters, .uncut_count = max, .idle_max = idle_max};
+	TAILQ_INIT(&pool->free);
+	pool->items = calloc(max, sizeof(*pool->items)); // COLD: at start
+	return pool->items ? deadline_heap_init(&pool->expiries, max) : -ENOMEM;
+}
+
+void connection_pool_fini(struct connection_pool *pool)
+{
+	deadline_heap_fini(&pool->expiries);
+	free(pool->items);
+}
+
+struct connection *connection_open(struct connection_pool *pool, struct server *server)
+{
+	struct connection *connection = TAILQ_FIRST(&pool->free);
+	if (connection) {
+		TAILQ_REMOVE(&pool->free, connection, siblings);
+	} else {
+		assert(pool->uncut_count > 0); // exchanges and idle_max bound it
+		connection = &pool->items[--pool->uncut_count];
+	}
+	*connection = (struct connection){.server = server};
+	connection->stream = stream_connect(pool->driver, &server->address, connection);
+	if (!connection->stream) {
+		pool->counters->connects_none++;
+		TAILQ_INSERT_HEAD(&pool->free, connection, siblings);
+		return NULL;
+	}
+	pool->counters->connects++;
+	return connection;
+}
+
+static void unkeep(struct connection_pool *pool, struct connection *connection)
+{
+	TAILQ_REMOVE(&connection->server->kept, connection, siblings);
+	deadline_clear(&pool->expiries, &connection->expiry);
+	connection->server->kept_count--;
+	connection->is_kept = false;
+}
+
+struct connection *connection_reuse(struct connection_pool *pool, struct server *server)
+{
+	struct connection *connection = TAILQ_FIRST(&server->kept);
+	if (!connection)
+		return NULL;
+	unkeep(pool, connection);
+	connection->is_reused = true;
+	pool->counters->reuses++;
+	return connection;
+}
+
+void connection_keep(struct connection_pool *pool, struct connection *connection,
+	const struct origin_table_limits *limits, uint64_t now_us)
+{
+	struct server *server = connection->server;
+	assert(!connection->exchange);
+	bool is_full =
+		server->kept_count >= limits->idle_max || server->kept_count >= pool->idle_max;
+	if (is_full || !server->is_listed) {
+		pool->counters->kept_full += server->is_listed;
+		connection_close(pool, connection, false);
+		return;
+	}
+	connection->is_kept = true;
+	deadline_set(&pool->expiries, &connection->expiry, now_us + limits->idle_us);
+	TAILQ_INSERT_HEAD(&server->kept, connection, siblings);
+	server->kept_count++;
+	pool->counters->kept++;
+}
+
+void connection_close(struct connection_pool *pool, struct connection *connection, bool reset)
+{
+	if (connection->is_kept)
+		unkeep(pool, connection);
+	if (connection->stream)
+		stream_close(pool->driver, connection->stream, reset);
+	connection->stream = NULL;
+	connection->exchange = NULL;
+	TAILQ_INSERT_HEAD(&pool->free, connection, siblings);
+}
+
+void connection_close_kept(struct connection_pool *pool, struct server *server)
+{
+	while (!TAILQ_EMPTY(&server->kept))
+		connection_close(pool, TAILQ_FIRST(&server->kept), false);
+}
