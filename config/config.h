@@ -275,6 +275,13 @@ int config_read(const char *path, const char *text, size_t len,
 
 void config_destroy(struct config *config);
 
+// Only the folder `state`, whatever else is wrong with the file, so that the running process can be
+// found and asked while its next configuration is being written.
+//   state  CONFIG_STATE_BYTES bytes
+// Returns 0, -EINVAL with the errors in the report (no file, not YAML, a bad `state`), or -ENOMEM.
+#define CONFIG_STATE_BYTES 8192
+int config_load_state(const char *path, char *state, struct config_report *report);
+
 // Write the keys that differ and that only a restart can change, one a line. Returns how many.
 uint32_t config_diff(const struct config *now, const struct config *next, FILE *out);
 

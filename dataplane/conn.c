@@ -59,6 +59,7 @@ void conn_give(struct conn_table *table, struct conn *conn, struct buffers *buff
 	conn_set_idle(table, conn, false);
 	if (conn->buffer)
 		buffers_give(buffers, conn->buffer);
+	conn_drop_extra(conn, buffers);
 	conn->buffer = NULL;
 	conn->stream = NULL;
 	conn->exchange = NULL;
@@ -134,4 +135,12 @@ void conn_drop(struct conn *conn, struct buffers *buffers, uint32_t bytes)
 		buffers_give(buffers, conn->buffer);
 		conn->buffer = NULL;
 	}
+}
+
+void conn_drop_extra(struct conn *conn, struct buffers *buffers)
+{
+	if (conn->extra)
+		buffers_give(buffers, conn->extra);
+	conn->extra = NULL;
+	conn->extra_bytes = 0;
 }

@@ -29,6 +29,7 @@ enum conn_state {
 };
 
 struct exchange;
+struct worker;
 
 struct conn {
 	// line 0: what every request needs
@@ -42,15 +43,27 @@ struct conn {
 	bool has_ended; // the peer will send no more
 	bool close_after; // close when the answer under way is out
 	bool is_secure; // over TLS
+	bool was_served; // had an answer
 	uint32_t generation; // counts the lives of this struct; never 0 while in use
 	struct wheel_entry deadline;
 
+	uint8_t source_ip[16]; // counted under this source
 	struct conn *idle_next, *idle_previous;
-	struct exchange *exchange; // CONN_EXCHANGE
-	uint64_t parked_key; // CONN_PARKED: the ticket's key, 0 for a direct claim
-	uint32_t parked_poll_after; // s
 	uint32_t head_bytes; // CONN_PARKED: of the head at the start of `buffer`
-	uint64_t discarded; // CONN_DISCARD: bytes thrown away so far
+	uint32_t discarded; // CONN_DISCARD: bytes thrown away so far
+
+	// CONN_EXCHANGE: what must be known of the request when its answer comes
+	struct worker *worker; // for the exchange's calls, which know only the connection
+	struct exchange *exchange;
+	char *extra; // field lines to add, in a buffer of the pool; NULL: none
+	uint32_t extra_bytes;
+	uint32_t expires; // of the pass, unix s
+	uint64_t session, visitor; // 0: none
+	uint32_t line_id;
+	uint16_t room; // in the snapshot of then
+	uint8_t minor; // of the request's version
+	bool is_head_request, wants_json;
+
 	struct gate_remembered remembered;
 };
 
@@ -96,3 +109,6 @@ bool conn_keep(struct conn *conn, struct buffers *buffers, uint32_t buffer_bytes
 
 // Drop the first `bytes` of what is buffered; the buffer goes back when nothing is left.
 void conn_drop(struct conn *conn, struct buffers *buffers, uint32_t bytes);
+
+// Give back the field lines that were to be added to an answer.
+void conn_drop_extra(struct conn *conn, struct buffers *buffers);

@@ -97,11 +97,12 @@ static inline int stream_poll(
 	return d->ops->poll(d, events, events_max, wait_us);
 }
 
-// Send `parts` in order, after what is still queued. What the peer does not take now is copied into
-// the driver's pool and sent later; the caller's bytes are free when this returns. Returns the
-// bytes taken: all of them, or less when the pool is exhausted (the stream is then of no use: close
-// it). A caller that streams looks at stream_queued() afterwards and pauses its source above
-// `queue_high`.
+// Send `parts`, at most STREAM_PARTS_MAX, in order, after what is still queued. What the peer does
+// not take now is copied into the driver's pool and sent later; the caller's bytes are free when
+// this returns. Returns the bytes taken: all of them, or less when the pool is exhausted (the
+// stream is then of no use: close it). A caller that streams looks at stream_queued() afterwards
+// and pauses its source above `queue_high`.
+#define STREAM_PARTS_MAX 64
 static inline size_t stream_write(
 	struct stream_driver *d, struct stream *s, const struct span *parts, unsigned count)
 {

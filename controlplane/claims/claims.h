@@ -25,6 +25,7 @@
 #include "dataplane/gate/rooms.h"
 
 #define CLAIMS_TURN_MAX 4096u // claims in one turn
+#define CLAIMS_ANSWERS_MAX 8192u // answers in one turn, with those of claims put off earlier
 #define CLAIMS_LATE_MS 1000u // an older claim has been given up by its worker
 #define CLAIMS_HOLD_MS 200u // a commit that takes longer: nothing is parked
 #define CLAIMS_TICK_MS 20u // between ticks of the controllers
@@ -51,11 +52,11 @@
 	X(undelivered, "answers that their worker did not take") \
 	X(freed, "slots of ended sessions given on") \
 	X(ended_full, "sessions not ended early: the set is full") \
-	X(left_full, "tickets not given back: too many") \
-	X(restored, "sessions taken over from the store") \
-	X(restored_over, "visitors taken over whose session is over") \
-	X(restored_expired, "sessions of the store that had expired") \
-	X(restored_unknown, "sessions of the store whose room is not configured")
+	X(left_refused, "tickets not given back: used, lapsed, or too many") \
+	X(restored, "sessions and claimed ids taken over from the store") \
+	X(restored_expired, "of the sessions in the store, those that were over") \
+	X(restored_full, "sessions and claimed ids that found no room") \
+	X(restored_unknown, "sessions and claimed ids whose room is not configured")
 
 struct claims_counters {
 #define X(name, text) uint64_t name;
@@ -68,7 +69,6 @@ struct claims_room {
 	uint32_t line_id;
 	uint32_t session_s;
 	uint8_t state; // enum gate_room_state
-	bool sliding;
 	struct controller *controller;
 	struct place_line *line;
 };
@@ -95,14 +95,18 @@ struct claims_seams {
 
 struct claims;
 
+// How many records a batch of the store must hold, so that it is never full: all that controllers
+// with `sessions_total` sessions and claimed ids can have to say before anything is saved.
+uint32_t claims_records(const struct claims_plan *plan, uint64_t sessions_total);
+
 // `store` and `ended` stay the caller's and outlive the claims. Returns NULL when memory is short.
 struct claims *claims_create(const struct claims_plan *plan, struct store *store,
 	struct ended *ended, const struct claims_seams *seams);
 void claims_destroy(struct claims *c);
 
-// The rooms, in the order of the snapshot (claim.room). At start, and with a reload; those that
-// stay (by line_id) keep what is known of them. Those not named any more are not touched again. At
-// most rooms_max. Not while busy.
+// The rooms, in the order of the snapshot (claim.room), at most rooms_max. At start, and with a
+// reload; those that stay (by line_id) keep what is known of them, those not named any more are not
+// touched again. claims_restore() follows. Not while busy.
 void claims_set_rooms(struct claims *c, const struct claims_room *rooms, uint32_t count);
 
 // A command changed the room's state. Returns false if no room has this line.
@@ -110,14 +114,15 @@ bool claims_set_state(struct claims *c, uint32_t line_id, uint8_t state);
 
 // Raise threshold and floor of a line to what the store knows. Before its controller is created.
 // Returns 0 or -errno.
+//   max   lines, more than these are an error
 //   line  the line of an id, or NULL if it is not configured
-int claims_restore_lines(
-	struct store *store, struct place_line *(*line)(void *ctx, uint32_t line_id), void *ctx);
+int claims_restore_lines(struct store *store, uint64_t max,
+	struct place_line *(*line)(void *ctx, uint32_t line_id), void *ctx);
 
-// Take over sessions, claimed ids and ended sessions from the store, and after an unclean end let
-// nobody new in for one session. At start, after claims_set_rooms(), before workers run.
+// Take over sessions and claimed ids of rooms that are new from the store; the first time also the
+// sessions that ended early, and after an unclean end nobody new is let in for one session.
 //   max  records of each kind, more than these are an error
-// Returns 0 or -errno.
+// Returns 0 or -errno (-EAGAIN: the store is unsaved, so a room cannot be added now).
 int claims_restore(struct claims *c, uint64_t max, uint64_t now_ms);
 
 // Whether the last turn still waits for the store. Then leave the rings alone and call
@@ -137,7 +142,7 @@ void claims_refused(
 // Visitors forwarded uncounted in the room so far.
 uint64_t claims_passed(const struct claims *c, uint32_t line_id);
 
-// When newcomers will be admitted again after an unclean end, unix ms; 0: they are.
+// When people will be admitted again after an unclean end, unix ms; 0: they are.
 uint64_t claims_quiet_until(const struct claims *c, uint32_t line_id);
 
 const struct claims_counters *claims_counters(const struct claims *c);

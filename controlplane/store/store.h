@@ -20,20 +20,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "drivers/span.h"
-
 #define STORE_SECRET_BYTES 32u
 #define STORE_HASH_BYTES 32u
 #define STORE_TEXT_MAX 1024u // bytes of a message, or of an audit entry; longer ones are refused
 #define STORE_ERROR_MAX 256u
-#define STORE_HISTORY_MAX 1000u // audit entries and configurations kept, each
+#define STORE_HISTORY_MAX 1000 // audit entries and configurations kept, each
 #define STORE_AS_CONFIGURED 0xffu // in store_room: no command has said otherwise
 
 enum store_kind {
-	STORE_GRANTED = 1, // session: it began
-	STORE_RENEWED, // session: it lasts longer
+	STORE_GRANTED = 1, // session: it began; whole
+	STORE_RENEWED, // session: it lasts until `expires`; line_id and visitor say which
 	STORE_OVER, // session: its slot is free; the visitor stays known, so that no ticket is used
-		    // twice
+		    // twice; line_id and visitor suffice
 	STORE_FORGOTTEN, // session: nothing of it need be known; line_id and visitor suffice
 	STORE_ENDED, // ended: refuse the passes of this session until they have expired; the store
 		     // drops it by itself once the clock has passed `expires`
@@ -46,13 +44,13 @@ enum store_kind {
 	STORE_AUDIT, // audit: added to the history
 };
 
-// Every record of a session is whole: the last one put replaces those before it.
 struct store_session {
 	uint32_t line_id;
 	uint32_t expires; // unix s
 	uint64_t visitor; // with line_id: which record this is
 	uint64_t session;
 	uint64_t key; // 0: admitted directly
+	bool is_over; // set by STORE_OVER
 };
 
 struct store_ended {
@@ -71,7 +69,7 @@ struct store_room {
 	uint32_t line_id;
 	uint8_t state; // enum gate_room_state, or STORE_AS_CONFIGURED
 	uint8_t mode; // enum gate_mode, or STORE_AS_CONFIGURED
-	struct span message; // UTF-8; empty: none
+	const char *message; // UTF-8; "" or NULL: none
 };
 
 struct store_secret {
@@ -92,7 +90,7 @@ struct store_config {
 
 struct store_audit {
 	uint64_t ms;
-	struct span text; // who did what, with what result; one line
+	const char *text; // who did what, with what result; one line
 };
 
 struct store_record {
@@ -143,11 +141,11 @@ struct store {
 	struct store_status status;
 };
 
-// Read all records of one kind, oldest first. STORE_GRANTED stands for sessions: those whose slot
-// is taken come as STORE_GRANTED, those that are over but known come as STORE_OVER.
+// Read all records of one kind, oldest first; all sessions come as STORE_GRANTED. What was put and
+// is not committed is not seen.
 //   max     more than this many: -EOVERFLOW, after `max` of them
 //   record  called for each; the record and its texts die with the call
-// Returns 0 or -errno. At start, before the first put.
+// Returns 0 or -errno. Not while pending.
 static inline int store_load(
 	struct store *s, enum store_kind kind, uint64_t max, store_record_fn *record, void *ctx)
 {

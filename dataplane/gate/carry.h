@@ -16,9 +16,8 @@
 struct http_head;
 
 #define CARRY_TOKENS_MAX (GATE_COOKIES_MAX + 3) // cookies, two headers, one query parameter
+#define CARRY_NAMES_MAX 64u // sluice cookies weighed in one request; more are not looked at
 #define CARRY_STALE_MAX 32u // cookies expired in one answer; the rest with the next
-#define CARRY_COOKIES_SEEN_MAX 128u // sluice cookies weighed in one request; more are not looked at
-#define CARRY_REDIRECT_EXTRA 2u // a redirect is at most this much longer than the target
 
 enum carrier {
 	CARRY_COOKIE,
@@ -26,46 +25,45 @@ enum carrier {
 	CARRY_QUERY,
 };
 
-// A token as it came, unread. The text points into the head.
+// A token as it came, unread.
 struct carried {
-	struct span text; // without quotes
+	struct span text; // without quotes; in the head
 	uint8_t carrier; // enum carrier
 	uint8_t kind; // enum token_kind: what the carrier says it is
 };
 
-// Find all that is carried for `room`, in this order: header, query, cookies as they stand.
-//   found  CARRY_TOKENS_MAX of them; cookies beyond GATE_COOKIES_MAX are not looked at
+// Find all that is carried for `room`: headers, query, cookies as they stand.
+//   found  CARRY_TOKENS_MAX of them; the first GATE_COOKIES_MAX cookies of this room are looked at
 // Returns how many. Pure; any thread.
 uint32_t carry_collect(
 	const struct http_head *head, const struct gate_room *room, struct carried *found);
 
-// The target without any `sluice_ticket`, safe as the value of Location on the same host: it begins
-// with one slash only, so that nobody takes it for another authority.
-//   out  target.len + CARRY_REDIRECT_EXTRA bytes
-// Returns the span written, within `out`. Pure; any thread.
+// The target without any `sluice_ticket`, as the value of Location on the same host: it begins with
+// one slash only, so that nobody takes it for another authority.
+//   target  origin-form
+//   out     target.len bytes
+// Returns the span written. Pure; any thread.
 struct span carry_redirect(struct span target, char *out);
 
-// Names of cookies to expire. They point into the head.
+// Names of cookies to expire, each once. They point into the head.
 struct carry_stale {
 	uint32_t count;
 	struct span names[CARRY_STALE_MAX];
 };
 
-// Find the sluice cookies that are no use: of unknown rooms, not tokens at all, of a pass that has
-// run out or a ticket that has lapsed; and of the others the oldest, if more than GATE_COOKIES_MAX
-// would be left. Those of `room` (may be NULL) count but are never listed: its answer deals with
+// Find the sluice cookies that are no use: of unknown rooms, not tokens at all, a pass that has run
+// out, a ticket that has lapsed; and of the others the oldest, while more than GATE_COOKIES_MAX
+// would be left. Those of `room` (may be NULL) are counted but never listed: the answer deals with
 // them.
 //   adds  sluice cookies that the answer will set and the request did not bring
-// Pure but for the lines' floors; any worker.
-void carry_stale(const struct gate_map *map, const struct http_head *head,
+// MACs are not checked: whoever lies about a cookie loses it. Pure but for the floors of lines,
+// which are read; any worker.
+void carry_stale_find(const struct gate_map *map, const struct http_head *head,
 	const struct gate_room *room, uint32_t adds, uint64_t now_s, struct carry_stale *stale);
 
-// The same for a head that was too large to be parsed (431): looks for Cookie lines in the raw
-// bytes, whole cookies only.
-void carry_stale_raw(
-	const struct gate_map *map, struct span bytes, uint64_t now_s, struct carry_stale *stale);
-
-// The site that the Host line in these raw bytes names, for the cookies' Domain, or NULL.
-//   scratch  as for gate_map_site()
-const struct gate_site *carry_site_raw(
-	const struct gate_map *map, struct span bytes, char *scratch);
+// Make what can be made of the raw bytes of a head that was too large to be parsed (431): its Host
+// and its Cookie fields, and nothing else, for gate_map_site() and carry_stale_find(). A cookie
+// that is cut off is left out. Bytes beyond HTTP_HEAD_BYTES_MAX are not looked at.
+//   head  its spans point into `bytes`
+// Pure; any thread.
+void carry_salvage(struct span bytes, struct http_head *head);

@@ -25,7 +25,7 @@ struct http_head;
 
 // Scratch for gate_request_read(): host, readings of the path, a redirect.
 #define GATE_REQUEST_SCRATCH_BYTES(target_bytes) \
-	(256 + MATCH_SCRATCH_BYTES(target_bytes) + (target_bytes) + CARRY_REDIRECT_EXTRA)
+	(MATCH_HOST_BYTES_MAX + 1 + MATCH_SCRATCH_BYTES(target_bytes) + (size_t)(target_bytes))
 
 enum gate_route {
 	GATE_ROUTE_BAD, // 400: path, or an absolute-form target for another host
@@ -36,14 +36,13 @@ enum gate_route {
 	GATE_ROUTE_LEAVE, // /.sluice/ROOM/leave
 	GATE_ROUTE_DRAW, // /.sluice/ROOM/draw
 	GATE_ROUTE_DRAW_KEYS, // /.sluice/ROOM/draw/keys
-	GATE_ROUTE_HEALTH, // /.sluice/health, on any host; `site` may be NULL
+	GATE_ROUTE_HEALTH, // /.sluice/health, on any host
 	GATE_ROUTE_UNKNOWN, // 404: another path under /.sluice/, or no such room on this site
 };
 
 enum gate_token_state {
 	GATE_TOKEN_NONE, // no token, or one that counts as none
 	GATE_TOKEN_PENDING, // waits for its MAC
-	GATE_TOKEN_REMEMBERED, // this connection has verified these very bytes before
 	GATE_TOKEN_VALID, // signed, for this room, not dated ahead; a pass may have run out
 };
 
@@ -67,31 +66,29 @@ struct gate_request {
 	// From the head.
 	uint8_t route; // enum gate_route
 	uint8_t method; // enum http_method
-	uint8_t language; // enum http_language, of a page
-	uint8_t encoding; // enum http_encoding, of a page
+	uint8_t language; // enum accept_language, of a page
+	uint8_t encoding; // enum accept_encoding, of a page
 	bool wants_json; // Accept ranks JSON above HTML
 	bool draws; // may draw a ticket, and claim without one
 	bool is_prefetch; // draws and claims nothing
 	bool is_preflight; // CORS: passes within the site's preflight_rate
 	bool is_cross_site; // sent by a page of another site: may not leave
 	bool has_body;
-	const struct gate_site *site; // NULL: BAD, MISDIRECTED, HEALTH
+	const struct gate_site *site; // NULL if none answers to the host
 	const struct gate_room *room; // GUARDED and the endpoints of a room; else NULL
 	struct span host; // matched, normalised: the origin's Host; in the scratch
 	struct span redirect; // the target without `sluice_ticket`, in the scratch; at == NULL if
 			      // it carries none
-
-	// What is carried for `room`; nothing if there is none.
-	uint32_t token_count;
-	struct gate_token tokens[CARRY_TOKENS_MAX];
 
 	// Settled. They point into `tokens`.
 	const struct gate_token *ticket; // valid, the smallest key; NULL: none
 	const struct gate_token *pass; // valid and not run out, the latest end; NULL: none
 	const struct gate_token *pass_over; // if there is no `pass`: valid but run out
 	bool takes_query; // `ticket` came in the query of a GET: set its cookie, redirect
-	bool ticket_is_stale; // a ticket cookie is there and none of them is valid: expire it
-	bool pass_is_stale; // a pass cookie is there and none of them is valid: expire it
+
+	// What is carried for `room`; nothing if there is none.
+	uint32_t token_count;
+	struct gate_token tokens[CARRY_TOKENS_MAX];
 };
 
 // Read a request.

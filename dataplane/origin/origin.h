@@ -124,7 +124,7 @@ void origin_tick(struct origin *origin, uint64_t now_us);
 // When the next deadline may pass, for how long a worker may sleep; UINT64_MAX: there is none.
 uint64_t origin_due_us(const struct origin *origin);
 
-// Take in an event of a stream that this side has connected.
+// Take in an event of a stream that this side has connected; STREAM_NONE is skipped.
 void origin_event(struct origin *origin, const struct stream_event *event);
 
 // How one server does, as this worker sees it.

@@ -1,0 +1,85 @@
+// The memory bill: what the tables and pools take that are allocated at start.
+//
+// Who allocates knows the size of an entry, the configuration knows how many there are; the rows
+// bring both together. All arithmetic saturates: a bill that does not fit is UINT64_MAX.
+
+#include "config/config.h"
+
+#include <assert.h>
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+	uint64_t product;
+	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+static uint64_t room_count(const struct config *config)
+{
+	uint64_t count = 0;
+	for (uint32_t i = 0; i < config->sites.count; i++)
+		count += config->sites.at[i].rooms.count;
+	return count;
+}
+
+static uint64_t count_per(const struct config *config, enum config_per per, uint32_t worker_count)
+{
+	switch (per) {
+	case CONFIG_PER_PROCESS:
+		return 1;
+	case CONFIG_PER_WORKER:
+		return worker_count;
+	case CONFIG_PER_CONNECTION:
+		return config->connections;
+	case CONFIG_PER_ORIGIN_CONNECTION:
+		return config->origin_connections;
+	case CONFIG_PER_BUFFER:
+		return times(config->buffers->per_worker, worker_count);
+	case CONFIG_PER_ROOM:
+		return room_count(config);
+	case CONFIG_PER_SESSION:
+		return times(config->sessions_max, room_count(config));
+	case CONFIG_PER_PRESENT:
+		return times(config->present_max, room_count(config));
+	case CONFIG_PER_LEFT:
+		return times(config->left_max, room_count(config));
+	case CONFIG_PER_ENDED:
+		return config->ended_max;
+	case CONFIG_PER_SECRET:
+		return config->secrets_max;
+	}
+	assert(!"a config_per without a count");
+	return 0;
+}
+
+static uint64_t row_entries(
+	const struct config *config, const struct config_bill_row *row, uint32_t worker_count)
+{
+	return times(count_per(config, row->per, worker_count), row->times);
+}
+
+uint64_t config_bill_total(
+	const struct config *config, const struct config_bill *bill, uint32_t worker_count)
+{
+	uint64_t total = 0;
+	for (uint32_t i = 0; i < bill->row_count; i++) {
+		const struct config_bill_row *row = &bill->rows[i];
+		uint64_t bytes = times(row_entries(config, row, worker_count), row->entry_bytes);
+		if (__builtin_add_overflow(total, bytes, &total))
+			return UINT64_MAX;
+	}
+	return total;
+}
+
+void config_bill_print(const struct config *config, const struct config_bill *bill,
+	uint32_t worker_count, FILE *out)
+{
+	fprintf(out, "%-28s %12s %12s %16s\n", "memory", "entries", "bytes each", "bytes");
+	for (uint32_t i = 0; i < bill->row_count; i++) {
+		const struct config_bill_row *row = &bill->rows[i];
+		uint64_t entries = row_entries(config, row, worker_count);
+		fprintf(out, "%-28s %12lu %12lu %16lu\n", row->name, entries, row->entry_bytes,
+			times(entries, row->entry_bytes));
+	}
+	fprintf(out, "%-28s %12s %12s %16lu\n", "total", "", "",
+		config_bill_total(config, bill, worker_count));
+}

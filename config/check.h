@@ -1,0 +1,7 @@
+// Rules that look at more than one value, or at the machine.
+#pragma once
+
+#include "config/reading.h"
+
+// Run every rule over what was read, defaults included; each reports what it dislikes.
+void check_run(struct reading *r);

@@ -1,0 +1,48 @@
+// Commands for the running process: the server side of admin.socket.
+//
+// A client sends one JSON object a line and gets one back, in order:
+//
+//   {"command":"room","arguments":["derby","pause"]}
+//   {"status":0,"text":"...","data":...}
+//
+// `status` is 0 or 1; `text` and `data` are there when the handler had something to say. Who may
+// open the socket may do everything, so it is made with mode 0600. At most ADMIN_CLIENTS_MAX are
+// served at once, the others wait to be accepted; a client's next command is read when it has taken
+// the answer to the one before, so that a client costs one line and one answer. Who is silent, or
+// takes nothing, for ADMIN_IDLE_S is hung up on.
+//
+// Control thread only, on its event loop.
+#pragma once
+
+#include <event2/event.h>
+#include <jansson.h>
+#include <stdio.h>
+
+#define ADMIN_CLIENTS_MAX 16
+#define ADMIN_LINE_BYTES_MAX 65536 // of a command, its end included
+#define ADMIN_ARGUMENTS_MAX 16
+#define ADMIN_IDLE_S 30
+#define ADMIN_SOCKET "admin.socket" // in the state directory
+
+struct admin;
+
+// One command and who carries it out. The function runs on the event loop and must not wait.
+//   arguments  `count` of them, NUL-terminated, until it returns
+//   data       may be set to a value for the client, whose reference the server takes over
+//   text       what is written to it is for a person to read; on failure, why
+// Returns 0 if done, another number if it failed.
+struct admin_command {
+	const char *name;
+	int (*function)(void *context, unsigned count, const char *const *arguments, json_t **data,
+		FILE *text);
+};
+
+// Open the socket, in place of one that a former process left behind.
+//   path      of the socket; its folder belongs to this process
+//   commands  `count` of them; borrowed, like context
+// Returns 0 or -errno. Owned by the caller.
+int admin_create(struct event_base *base, const char *path, const struct admin_command *commands,
+	unsigned count, void *context, struct admin **admin);
+
+// Hang up on everybody and remove the socket. Not from within a command. Accepts NULL.
+void admin_destroy(struct admin *admin);

@@ -1,0 +1,471 @@
+// A turn is one straight line: decide, collect, commit, and, once the store has it, answer and
+// publish. With a store that completes later the line is cut in the middle; until then the turn is
+// busy, takes nothing new, and answers wait in `answers`. So there is one batch in flight, and
+// nothing to undo when it takes long: it is saved in the end, and answers that find nobody come
+// back as CLAIM_GONE.
+//
+// Rooms are found by line id, so a claim that crosses a reload is charged to its own room or to
+// none. Nothing is granted in a room (its controller is told that it is not available, its line
+// says `hold`) while it is paused or closed, while the store is away or has no room for what would
+// be granted, and for one session after a process that ended unsaved.
+
+#include "controlplane/claims/claims.h"
+#include "controlplane/claims/claims_answers.h"
+#include "controlplane/claims/claims_endings.h"
+#include "controlplane/claims/claims_restore.h"
+#include "controlplane/claims/claims_rooms.h"
+#include "controlplane/store/secrets.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+typedef void decide_fn(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
+	uint64_t now_ms);
+
+struct claims {
+	struct claims_plan plan;
+	struct claims_seams seams;
+	struct store *store;
+	struct ended *ended;
+	struct claims_counters counters;
+	struct claims_rooms rooms;
+	uint64_t now_ms; // of this turn
+	uint64_t tick_ms, save_ms, sweep_s; // when last
+	uint64_t quiet_until_ms; // the longest of the rooms'
+	bool is_busy; // a batch is in flight
+	bool is_away; // for longer than CLAIMS_HOLD_MS
+	bool has_put; // something to save in this turn
+	bool has_restored;
+	struct claims_endings endings;
+	struct claims_answers answers;
+};
+
+uint32_t claims_records(const struct claims_plan *plan, uint64_t sessions_total)
+{
+	// Each visitor that the store knows and that must be forgotten, and each that is known now;
+	// ended sessions; line and room each; history. A quarter is for grants only, and a turn's
+	// worth of them must fit into it.
+	uint64_t records = 2 * sessions_total + plan->ended_max + 2 * (uint64_t)plan->rooms_max +
+			   STORE_HISTORY_MAX + SECRETS_MAX;
+	records = records * 4 / 3 + 4 * CLAIMS_ANSWERS_MAX;
+	return records < 1u << 29 ? (uint32_t)records : 1u << 29;
+}
+
+struct claims *claims_create(const struct claims_plan *plan, struct store *store,
+	struct ended *ended, const struct claims_seams *seams)
+{
+	assert(plan->workers_max <= CLAIMS_ANSWERS_WORKERS && plan->ended_max > 0);
+	struct claims *c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	c->plan = *plan;
+	c->seams = *seams;
+	c->store = store;
+	c->ended = ended;
+	if (!claims_rooms_init(&c->rooms, plan->rooms_max) ||
+		!claims_endings_init(&c->endings, plan->ended_max)) {
+		claims_destroy(c);
+		return NULL;
+	}
+	return c;
+}
+
+void claims_destroy(struct claims *c)
+{
+	if (!c)
+		return;
+	claims_rooms_fini(&c->rooms);
+	claims_endings_fini(&c->endings);
+	free(c);
+}
+
+static struct claims_rooms_entry *room_of(struct claims *c, const struct claim *claim)
+{
+	struct claims_rooms_entry *entries = c->rooms.entries;
+	if (claim->room < c->rooms.count && entries[claim->room].is.line_id == claim->line_id)
+		return &entries[claim->room];
+	c->counters.crossed++;
+	return claims_rooms_find(&c->rooms, claim->line_id);
+}
+
+static void put(struct claims *c, const struct store_record *record)
+{
+	bool is_put = store_put(c->store, record);
+	// update_available() sees to it that a turn's grants fit.
+	assert(is_put || record->kind != STORE_GRANTED);
+	c->has_put = true;
+}
+
+static bool is_answered(uint8_t kind)
+{
+	return kind == CLAIM_CALLED || kind == CLAIM_DIRECT || kind == CLAIM_RENEW;
+}
+
+static void ask(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
+	uint64_t now_ms)
+{
+	struct claim_answer *answer = claims_answers_add(&c->answers, claim, CLAIM_REFUSED);
+	uint64_t session = c->seams.session_id(c->seams.ctx);
+	if (!controller_claim(room->is.controller, claim, session, now_ms, answer))
+		c->answers.count--; // put off: controller_later()
+}
+
+// Whether the worker has given up waiting, so that a grant would find nobody.
+static bool is_late(struct claims *c, const struct claim *claim, uint64_t now_ms)
+{
+	bool is_late = now_ms > claim->sent_ms + CLAIMS_LATE_MS;
+	c->counters.late += is_late;
+	return is_late;
+}
+
+static void called(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
+	uint64_t now_ms)
+{
+	c->counters.called++;
+	if (is_late(c, claim, now_ms))
+		controller_refused(room->is.controller, claim->key, claim->poll_after, now_ms);
+	else if (room->is.state == GATE_CLOSED)
+		claims_answers_add(&c->answers, claim, CLAIM_CLOSED);
+	else
+		ask(c, room, claim, now_ms);
+}
+
+static void direct(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
+	uint64_t now_ms)
+{
+	c->counters.direct++;
+	if (is_late(c, claim, now_ms))
+		return;
+	if (room->is.state == GATE_CLOSED)
+		claims_answers_add(&c->answers, claim, CLAIM_CLOSED);
+	else
+		ask(c, room, claim, now_ms);
+}
+
+static void renew(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
+	uint64_t now_ms)
+{
+	c->counters.renew++;
+	ask(c, room, claim, now_ms);
+}
+
+// A session is to end early. Refused from now on; its slot follows when all workers know.
+static void end(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
+	uint64_t now_ms)
+{
+	c->counters.end++;
+	if (ended_has(c->ended, claim->session) || claim->session == 0)
+		return; // sent again
+	// It may have been renewed since the pass presented.
+	uint32_t renewed = (uint32_t)(now_ms / 1000) + room->is.session_s + 1;
+	uint32_t expires = claim->expires > renewed ? claim->expires : renewed;
+	if (claims_endings_is_full(&c->endings) ||
+		!ended_insert(c->ended, claim->session, expires)) {
+		c->counters.ended_full++;
+		return;
+	}
+	put(c, &(struct store_record){
+		       .kind = STORE_ENDED, .ended = {claim->line_id, expires, claim->session}});
+	if (controller_end(room->is.controller, claim->session, now_ms))
+		claims_endings_add(&c->endings, claim->line_id, claim->session);
+}
+
+static void leave(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
+	uint64_t now_ms)
+{
+	c->counters.leave++;
+	bool is_left = controller_leave(room->is.controller, claim->key, claim->visitor, now_ms);
+	c->counters.left_refused += !is_left;
+}
+
+static void gone(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
+	uint64_t now_ms)
+{
+	c->counters.gone++;
+	controller_gone(room->is.controller, claim->visitor, claim->session, now_ms);
+}
+
+static void passed(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
+	uint64_t now_ms)
+{
+	(void)claim;
+	(void)now_ms;
+	c->counters.passed++;
+	room->passed++;
+}
+
+static void decide(struct claims *c, const struct claim *claim, uint64_t now_ms)
+{
+	static decide_fn *const by_kind[] = {
+		[CLAIM_CALLED] = called,
+		[CLAIM_DIRECT] = direct,
+		[CLAIM_RENEW] = renew,
+		[CLAIM_END] = end,
+		[CLAIM_LEAVE] = leave,
+		[CLAIM_GONE] = gone,
+		[CLAIM_PASSED] = passed,
+	};
+	assert(claim->worker < c->plan.workers_max);
+	assert(claim->kind > 0 && claim->kind <= CLAIM_PASSED);
+	struct claims_rooms_entry *room = room_of(c, claim);
+	if (room) {
+		room->is_touched = true;
+		by_kind[claim->kind](c, room, claim, now_ms);
+		return;
+	}
+	c->counters.unknown_room++;
+	if (is_answered(claim->kind))
+		claims_answers_add(&c->answers, claim, CLAIM_REFUSED);
+}
+
+// Give on the slots of sessions whose passes every worker refuses now.
+static void free_ended(struct claims *c, uint64_t now_ms)
+{
+	struct claims_endings_entry ending;
+	while (claims_endings_take(&c->endings, &c->seams, &ending)) {
+		struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, ending.line_id);
+		if (!room)
+			continue; // the reload that took the room took its slots
+		room->is_touched = true;
+		controller_free(room->is.controller, ending.session, now_ms);
+		c->counters.freed++;
+	}
+}
+
+// Tell the controllers that may not grant, or may again.
+static void update_available(struct claims *c, uint64_t now_ms)
+{
+	bool has_room = c->store->status.free_count >= CLAIMS_ANSWERS_MAX;
+	for (uint32_t i = 0; i < c->rooms.count; i++) {
+		struct claims_rooms_entry *room = &c->rooms.entries[i];
+		bool is_available = room->is.state == GATE_OPEN && has_room && !c->is_away &&
+				    now_ms >= room->quiet_until_ms;
+		if (is_available == room->is_available)
+			continue;
+		room->is_available = is_available;
+		room->is_touched = true;
+		controller_set_available(room->is.controller, is_available, now_ms);
+	}
+}
+
+static void tick(struct claims *c, uint64_t now_ms)
+{
+	c->tick_ms = now_ms;
+	for (uint32_t i = 0; i < c->rooms.count; i++) {
+		struct claims_rooms_entry *room = &c->rooms.entries[i];
+		room->is_touched = true;
+		controller_tick(room->is.controller, now_ms);
+	}
+	if (c->store->status.is_unclean && now_ms >= c->quiet_until_ms)
+		store_settle(c->store);
+	if (c->sweep_s != now_ms / 1000) {
+		c->sweep_s = now_ms / 1000;
+		ended_sweep(c->ended, (uint32_t)c->sweep_s);
+	}
+}
+
+// Answers to claims that were put off; what does not fit comes in the next turn.
+static void later(struct claims *c, uint64_t now_ms)
+{
+	struct claims_answers *a = &c->answers;
+	for (uint32_t i = 0; i < c->rooms.count; i++) {
+		struct claims_rooms_entry *room = &c->rooms.entries[i];
+		while (room->is_touched && a->count < CLAIMS_ANSWERS_MAX &&
+			controller_later(room->is.controller, now_ms, &a->answers[a->count],
+				&a->workers[a->count]))
+			a->count++;
+	}
+}
+
+static void collect_room(struct claims *c, struct claims_rooms_entry *room)
+{
+	static const uint8_t kinds[] = {
+		[CONTROLLER_GRANTED] = STORE_GRANTED,
+		[CONTROLLER_RENEWED] = STORE_RENEWED,
+		[CONTROLLER_ENDED] = STORE_OVER,
+		[CONTROLLER_FORGET] = STORE_FORGOTTEN,
+	};
+	const struct controller_change *changes;
+	uint32_t count = controller_changes(room->is.controller, &changes);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct controller_change *change = &changes[i];
+		assert(change->kind <= CONTROLLER_FORGET);
+		put(c, &(struct store_record){.kind = kinds[change->kind],
+			       .session = {room->is.line_id, change->expires, change->visitor,
+				       change->session, change->key}});
+	}
+}
+
+static void collect_line(struct claims *c, struct claims_rooms_entry *room)
+{
+	uint64_t threshold = room->is.line->threshold, floor = room->is.line->floor;
+	if (threshold == room->saved_threshold && floor == room->saved_floor)
+		return;
+	room->saved_threshold = threshold;
+	room->saved_floor = floor;
+	put(c, &(struct store_record){
+		       .kind = STORE_LINE, .line = {room->is.line_id, threshold, floor}});
+}
+
+// Everything this turn has to save. What moves all the time rides along once a second.
+static void collect(struct claims *c, uint64_t now_ms)
+{
+	bool is_save_due = now_ms - c->save_ms >= CLAIMS_SAVE_MS;
+	for (uint32_t i = 0; i < c->rooms.count; i++) {
+		struct claims_rooms_entry *room = &c->rooms.entries[i];
+		if (room->is_touched)
+			collect_room(c, room);
+		if (is_save_due)
+			collect_line(c, room);
+	}
+	if (!is_save_due || !c->has_put)
+		return;
+	c->save_ms = now_ms;
+	put(c, &(struct store_record){.kind = STORE_CLOCK, .clock = {now_ms}});
+}
+
+static void undelivered(void *ctx, const struct claim_answer *answer)
+{
+	struct claims *c = ctx;
+	c->counters.undelivered++;
+	struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, answer->line_id);
+	if (room && answer->verdict == CLAIM_GRANTED)
+		controller_gone(room->is.controller, answer->visitor, answer->session, c->now_ms);
+}
+
+static void publish(struct claims *c, uint64_t now_ms)
+{
+	for (uint32_t i = 0; i < c->rooms.count; i++) {
+		struct claims_rooms_entry *room = &c->rooms.entries[i];
+		if (room->is_touched)
+			controller_publish(room->is.controller, !room->is_available, now_ms);
+		room->is_touched = false;
+	}
+}
+
+// The store has the batch, or has said that it keeps it in memory.
+static void finish(struct claims *c, uint64_t now_ms)
+{
+	uint32_t granted = claims_answers_granted(&c->answers);
+	c->counters.granted += granted;
+	if (c->store->status.is_unsaved)
+		c->counters.granted_unsaved += granted;
+	c->is_busy = c->has_put = false;
+	claims_answers_deliver(&c->answers, &c->seams, undelivered, c);
+	publish(c, now_ms);
+}
+
+// The store has not said anything yet.
+static void wait_for_store(struct claims *c, uint64_t now_ms)
+{
+	if (c->is_away || now_ms - c->store->status.pending_since_ms <= CLAIMS_HOLD_MS)
+		return;
+	c->is_away = true;
+	update_available(c, now_ms);
+	publish(c, now_ms);
+}
+
+void claims_set_rooms(struct claims *c, const struct claims_room *rooms, uint32_t count)
+{
+	assert(!claims_is_busy(c));
+	claims_rooms_set(&c->rooms, rooms, count, c->quiet_until_ms);
+}
+
+bool claims_set_state(struct claims *c, uint32_t line_id, uint8_t state)
+{
+	struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, line_id);
+	if (room)
+		room->is.state = state; // its controller hears of it with the next turn
+	return room != NULL;
+}
+
+// Nobody new for one session of each room; or, if sessions were longer when the process ended than
+// any is now, until the last unknown pass has expired.
+static void be_quiet(struct claims *c, uint64_t now_ms)
+{
+	uint64_t until_ms = c->store->status.unclean_until * 1000ull, longest_ms = now_ms;
+	for (uint32_t i = 0; i < c->rooms.count; i++) {
+		struct claims_rooms_entry *room = &c->rooms.entries[i];
+		room->quiet_until_ms = now_ms + room->is.session_s * 1000ull;
+		if (room->quiet_until_ms > longest_ms)
+			longest_ms = room->quiet_until_ms;
+	}
+	c->quiet_until_ms = until_ms > longest_ms ? until_ms : longest_ms;
+	for (uint32_t i = 0; i < c->rooms.count && until_ms > longest_ms; i++)
+		c->rooms.entries[i].quiet_until_ms = until_ms;
+}
+
+int claims_restore(struct claims *c, uint64_t max, uint64_t now_ms)
+{
+	struct claims_restore restore = {&c->rooms, c->store, c->ended, &c->counters, now_ms};
+	if (store_poll(c->store, now_ms)->is_unsaved)
+		return -EAGAIN;
+	int ret = claims_restore_sessions(&restore, max);
+	if (ret < 0 || c->has_restored)
+		return ret;
+	c->has_restored = true;
+	if (c->store->status.is_unclean)
+		be_quiet(c, now_ms);
+	return claims_restore_ended(&restore, max);
+}
+
+bool claims_is_busy(const struct claims *c)
+{
+	return c->is_busy || c->store->status.is_pending;
+}
+
+void claims_turn(struct claims *c, const struct claim *claims, uint32_t count, uint64_t now_ms)
+{
+	assert(count <= CLAIMS_TURN_MAX);
+	assert(count == 0 || !claims_is_busy(c));
+	c->counters.turns++;
+	c->now_ms = now_ms;
+	const struct store_status *status = store_poll(c->store, now_ms);
+	if (status->is_pending) {
+		wait_for_store(c, now_ms);
+		return;
+	}
+	if (c->is_busy)
+		finish(c, now_ms);
+	c->is_away = false;
+	update_available(c, now_ms);
+	free_ended(c, now_ms);
+	for (uint32_t i = 0; i < count; i++)
+		decide(c, &claims[i], now_ms);
+	claims_endings_seal(&c->endings, &c->seams);
+	if (now_ms - c->tick_ms >= CLAIMS_TICK_MS)
+		tick(c, now_ms);
+	later(c, now_ms);
+	collect(c, now_ms);
+	store_begin(c->store, now_ms);
+	status = store_poll(c->store, now_ms);
+	c->is_busy = status->is_pending;
+	if (!c->is_busy)
+		finish(c, now_ms);
+}
+
+void claims_refused(
+	struct claims *c, uint32_t line_id, uint64_t key, uint32_t poll_after, uint64_t now_ms)
+{
+	struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, line_id);
+	if (room)
+		controller_refused(room->is.controller, key, poll_after, now_ms);
+}
+
+uint64_t claims_passed(const struct claims *c, uint32_t line_id)
+{
+	const struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, line_id);
+	return room ? room->passed : 0;
+}
+
+uint64_t claims_quiet_until(const struct claims *c, uint32_t line_id)
+{
+	const struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, line_id);
+	return room && c->now_ms < room->quiet_until_ms ? room->quiet_until_ms : 0;
+}
+
+const struct claims_counters *claims_counters(const struct claims *c)
+{
+	return &c->counters;
+}

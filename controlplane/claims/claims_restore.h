@@ -1,0 +1,19 @@
+// Taking over from the store what the controllers must know. For claims.c alone; control thread.
+#pragma once
+
+#include "controlplane/claims/claims.h"
+#include "controlplane/claims/claims_rooms.h"
+
+struct claims_restore {
+	struct claims_rooms *rooms;
+	struct store *store;
+	struct ended *ended;
+	struct claims_counters *counters;
+	uint64_t now_ms;
+};
+
+// Sessions and claimed ids, of rooms that have not been restored yet. Returns 0 or -errno.
+int claims_restore_sessions(struct claims_restore *r, uint64_t max);
+
+// Sessions that ended early, after the sessions and while no worker runs. Returns 0 or -errno.
+int claims_restore_ended(struct claims_restore *r, uint64_t max);

@@ -1,0 +1,84 @@
+// The inside of the control thread: one struct that its files share.
+//
+//   main.c       the command line
+//   run.c        start, loop, drain, stop
+//   rooms.c      rooms: their controllers, and what commands changed
+//   turn.c       one turn: claims of all workers, answers, what is due each second
+//   publish.c    the snapshot
+//   resolve.c    names of origin servers
+//   show.c       what `show` says
+//   commands.c   what commands do
+#pragma once
+
+#include <event2/event.h>
+
+#include "config/config.h"
+#include "controlplane/claims/claims.h"
+#include "controlplane/clock.h"
+#include "controlplane/resolve.h"
+#include "controlplane/store/secrets.h"
+#include "controlplane/store/state.h"
+#include "controlplane/store/store.h"
+#include "dataplane/gate/place.h"
+#include "dataplane/gate/rooms.h"
+#include "dataplane/gate/status.h"
+#include "dataplane/rings.h"
+#include "dataplane/snapshot.h"
+#include "dataplane/worker.h"
+
+struct admin;
+
+#define CONTROL_TICK_MS 20 // at least so often; sooner when claims come
+
+// A room: its configuration of now, what commands made of it, and who steers it.
+struct control_room {
+	uint32_t line_id;
+	const struct config_room *config; // of the configuration in force
+	struct controller *controller;
+	struct place_line *line;
+	uint8_t state_override; // enum gate_room_state, or STORE_AS_CONFIGURED
+	uint8_t mode_override; // enum gate_mode, or STORE_AS_CONFIGURED
+	char message[STATUS_MESSAGE_BYTES_MAX + 1]; // UTF-8; empty: none
+};
+
+// What control remembers of a worker between looks.
+struct control_watch {
+	uint64_t turns; // counter when last looked at
+	uint64_t since_us; // since when it has not moved; 0: it moves
+	bool stands_still; // said so
+};
+
+struct control {
+	const char *config_path;
+	struct config *config;
+	struct event_base *base;
+	struct event *tick, *wake, *signals[3];
+	int wake_fd; // eventfd that workers write to
+	struct clock clock;
+
+	struct state *state;
+	struct store *store;
+	struct secrets *secrets;
+	struct place_file *places;
+	struct claims *claims;
+	struct resolve *resolve;
+	struct admin *admin;
+	struct page *page;
+
+	struct control_room *rooms; // by name, as in the snapshot
+	uint32_t room_count;
+
+	struct snapshot_words words;
+	void *ended_memory;
+	unsigned worker_count;
+	struct worker *workers[WORKER_COUNT_MAX];
+	struct rings *rings[WORKER_COUNT_MAX];
+	struct control_watch watch[WORKER_COUNT_MAX];
+	uint64_t stalls_total;
+
+	uint64_t drain_until_us; // 0: not draining
+	uint64_t second_us; // when the tasks of each second ran last
+	bool was_unsaved, was_stepped;
+	uint64_t started_ms;
+	struct claim claims_buffer[CLAIMS_TURN_MAX];
+};

@@ -1,0 +1,100 @@
+// Opens the listening sockets and makes the sockets drivers over them.
+
+#include "controlplane/listeners.h"
+
+#include "controlplane/log.h"
+#include "drivers/sockets/sockets.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINGER_MS 10000u // a closed stream may take so long to see its queue off
+#define PROXY_HEADER_MS 5000u // a PROXY header must be there by then
+#define RECEIVE_BYTES 4096u // a head fits most times; bodies come in several
+#define RECEIVE_COUNT_MAX 4096u // per worker; they are held only within a turn
+
+static struct stream_address address_of(const struct config_address *from)
+{
+	struct stream_address address = {.port = from->port};
+	memcpy(address.ip, from->ip, sizeof(address.ip));
+	return address;
+}
+
+int listeners_open(const struct config *config, unsigned worker_count, struct listeners *listeners)
+{
+	listeners->count = 0;
+	for (uint32_t i = 0; i < config->listen.count; i++) {
+		const struct config_address *from = &config->listen.at[i].address;
+		struct stream_address address = address_of(from);
+		int ret = sockets_listen(&address, worker_count, listeners->fds[i]);
+		if (ret < 0) {
+			log_error("listen on %s: %s%s", from->text, strerror(-ret),
+				ret == -EADDRINUSE ? " (another process listens there)" : "");
+			listeners_close(listeners);
+			return ret;
+		}
+		listeners->count++;
+	}
+	return 0;
+}
+
+static uint32_t power_of_two(uint64_t wanted, uint32_t max)
+{
+	uint32_t value = 64;
+	while (value < wanted && value < max)
+		value *= 2;
+	return value;
+}
+
+static struct sockets_plan plan_of(const struct config *config, unsigned worker_count)
+{
+	struct sockets_plan plan = {.engine = SOCKETS_AUTO,
+		.streams_max = (uint32_t)(config->connections / worker_count),
+		.connects_max = (uint32_t)(config->origin_connections / worker_count),
+		.receive_bytes = RECEIVE_BYTES,
+		.receive_count = power_of_two(config->buffers->per_worker, RECEIVE_COUNT_MAX),
+		.send_bytes = (uint32_t)config->buffers->size_bytes,
+		.send_count = (uint32_t)config->buffers->per_worker,
+		.queue_high = config->buffers->queue_bytes,
+		.linger_ms = LINGER_MS,
+		.proxy_header_ms = PROXY_HEADER_MS,
+		.listener_count = config->listen.count};
+	if (plan.streams_max == 0)
+		plan.streams_max = 1;
+	if (plan.connects_max == 0)
+		plan.connects_max = 1;
+	return plan;
+}
+
+int listeners_driver(const struct config *config, struct listeners *listeners, unsigned worker,
+	unsigned worker_count, struct stream_driver **driver)
+{
+	struct sockets_plan plan = plan_of(config, worker_count);
+	for (unsigned i = 0; i < listeners->count; i++)
+		plan.listeners[i] = (struct sockets_listener){
+			.address = address_of(&config->listen.at[i].address),
+			.proxy_protocol = config->listen.at[i].proxy_protocol,
+			.fd = listeners->fds[i][worker]};
+	int ret = sockets_create(&plan, driver);
+	if (ret < 0) {
+		log_error("worker %u: sockets driver: %s", worker, strerror(-ret));
+		return ret;
+	}
+	for (unsigned i = 0; i < listeners->count; i++)
+		listeners->fds[i][worker] = -1;
+	int refused;
+	if (sockets_engine(*driver, &refused) == SOCKETS_EPOLL && worker == 0)
+		log_warning("io_uring is refused here (%s): using epoll", strerror(refused));
+	return 0;
+}
+
+void listeners_close(struct listeners *listeners)
+{
+	for (unsigned i = 0; i < listeners->count; i++)
+		for (unsigned j = 0; j < WORKER_COUNT_MAX; j++)
+			if (listeners->fds[i][j] > 0)
+				close(listeners->fds[i][j]);
+	listeners->count = 0;
+}

@@ -1,0 +1,23 @@
+// What the process listens on: opened once, as root, before anything from outside is read.
+#pragma once
+
+#include "config/config.h"
+#include "dataplane/worker.h"
+
+#define LISTENERS_MAX 64u // addresses
+
+struct listeners {
+	unsigned count;
+	int fds[LISTENERS_MAX][WORKER_COUNT_MAX]; // -1 once a driver has it
+};
+
+// Open every address of the configuration, one socket a worker. Returns 0, or -errno after logging
+// which address and why; what was opened is closed then.
+int listeners_open(const struct config *config, unsigned worker_count, struct listeners *listeners);
+
+// Make the driver of one worker on its sockets. Returns 0 or -errno, logged.
+int listeners_driver(const struct config *config, struct listeners *listeners, unsigned worker,
+	unsigned worker_count, struct stream_driver **driver);
+
+// Close what no driver has taken.
+void listeners_close(struct listeners *listeners);

@@ -1,0 +1,159 @@
+// Keeps the queue page up to date and takes the visitor in.
+//
+// Asks /.sluice/ROOM/status when told to, shows what it says, and loads the page anew once the
+// answer has set the pass. What is due is kept as a moment, not as a running timer, so that sleep,
+// a frozen tab and a page that comes back from the history all ask at once when they wake.
+//
+// A page without a place (full, rejected, closed on arrival) has nothing to ask for: when due, it
+// is itself loaded again.
+(() => {
+	'use strict';
+	const SLOWEST_S = 60, PATIENCE_MS = 15000, SAY_MS = 60000, LOST_MS = 30000;
+	const body = document.body, root = document.documentElement, lang = root.lang;
+	const id = name => document.getElementById(name);
+	const words = id('wait').dataset, bar = id('progress');
+	const url = '/.sluice/' + body.dataset.room.trim() + '/status';
+	let state = body.dataset.state.trim(), pollAfter = +body.dataset.poll;
+	let due, failures = 0, busy = false, leaving = false, saidAt = 0, aheadAtFirst = 0;
+	const hasPlace = state == 'waiting' || state == 'next', leftAtFirst = 1 - bar.value / 1000;
+
+	const number = n => n == null ? '–' : n.toLocaleString(lang);
+	const heading = () => document.querySelector('[data-for~=' + state + '] h1').textContent;
+	const labelled = name => id(name).parentNode.innerText.replace('\n', ': ');
+
+	// The same words for the same seconds as put_wait() of page.c finds.
+	function wait(eta) {
+		if (!eta)
+			return words.unknown;
+		if (eta.high < 60)
+			return words.soon;
+		let pattern = words.days, unit = 86400, one = 1;
+		if (eta.high <= 5400) {
+			pattern = words.minutes;
+			unit = 60;
+		} else if (eta.high <= 129600) {
+			pattern = words.hours;
+			unit = 1800;
+			one = 2;
+		}
+		const low = Math.max(1, Math.floor(eta.low / unit));
+		const high = Math.max(low + 1, Math.ceil(eta.high / unit));
+		return pattern.replace('#', low / one).replace('#', high / one);
+	}
+
+	// Read aloud: a new state at once, the numbers once a minute.
+	function say(isNew) {
+		if (!isNew && Date.now() - saidAt < SAY_MS)
+			return;
+		saidAt = Date.now();
+		id('live').textContent = heading() +
+			(state == 'waiting' ? '. ' + labelled('ahead') + '. ' + labelled('wait') : '');
+	}
+
+	function show(status) {
+		const isNew = status.state != state;
+		body.dataset.state = state = status.state;
+		id('place').textContent = number(status.position);
+		id('ahead').textContent = number(status.ahead);
+		id('wait').textContent = wait(status.eta);
+		id('message').textContent = status.message;
+		id('message').parentNode.hidden = !status.message;
+		aheadAtFirst = aheadAtFirst || status.ahead;
+		if (aheadAtFirst && status.ahead != null)
+			bar.value = 1000 - 1000 * leftAtFirst * Math.min(1, status.ahead / aheadAtFirst);
+		document.title = (state == 'waiting' ? number(status.position) + ' · ' : '') + heading();
+		say(isNew);
+	}
+
+	function schedule(seconds) {
+		due = Date.now() + seconds * 1000 * (1 + Math.random() / 10);
+	}
+
+	function connected(yes) {
+		failures = yes ? 0 : failures + 1;
+		id('offline').hidden = yes;
+		root.classList.toggle('off', !yes);
+		if (yes)
+			id('time').textContent = new Date().toLocaleTimeString(lang);
+		else
+			schedule(Math.min(SLOWEST_S, Math.max(pollAfter, 2 ** failures)));
+	}
+
+	function reload() {
+		leaving = true;
+		location.reload();
+	}
+
+	// The place is not known here. Once, that is a cookie that was deleted, and the page joins
+	// again; twice in a row, cookies are not kept, and turning round for ever would not help.
+	function reloadLost() {
+		let lostAt = navigator.cookieEnabled ? 0 : Date.now();
+		try {
+			lostAt = +sessionStorage.sluiceLostAt || 0;
+			sessionStorage.sluiceLostAt = Date.now();
+		} catch {
+			// Neither cookies nor storage: lostAt says so.
+		}
+		if (Date.now() - lostAt > LOST_MS)
+			return reload();
+		id('cookies').hidden = false;
+		schedule(SLOWEST_S);
+	}
+
+	async function ask() {
+		const stop = new AbortController(), timer = setTimeout(() => stop.abort(), PATIENCE_MS);
+		try {
+			const answer = await fetch(url, {cache: 'no-store', signal: stop.signal,
+				headers: {accept: 'application/json'}});
+			if (answer.status == 401 || answer.status == 404) {
+				connected(true);
+				reloadLost();
+			} else if (answer.ok || answer.status == 410) {
+				const status = await answer.json();
+				connected(true);
+				schedule(pollAfter = status.poll_after);
+				if (status.state == 'admitted')
+					reload();
+				else
+					show(status);
+			} else {
+				connected(false);
+			}
+		} catch {
+			connected(false);
+		}
+		clearTimeout(timer);
+	}
+
+	// Every second, and whenever the page wakes. A moment too far ahead: the clock was set back.
+	async function tick() {
+		const left = due - Date.now();
+		if (busy || leaving || state == 'expired' || left > 0 && left < 2000 * SLOWEST_S)
+			return;
+		if (!hasPlace)
+			return reload();
+		busy = true;
+		await ask();
+		busy = false;
+	}
+
+	addEventListener('online', () => {
+		if (failures)
+			due = 0;
+		tick();
+	});
+	addEventListener('pageshow', () => {
+		leaving = false;
+		tick();
+	});
+	document.addEventListener('visibilitychange', tick);
+	for (const link of document.querySelectorAll('a'))
+		link.onclick = event => {
+			event.preventDefault();
+			reload();
+		};
+	id('host').textContent = location.host;
+	schedule(pollAfter);
+	connected(true);
+	setInterval(tick, 1000);
+})();

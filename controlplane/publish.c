@@ -1,0 +1,254 @@
+// Builds snapshots. Everything a snapshot points to is allocated in one list of blocks that goes
+// with it.
+
+#include "controlplane/publish.h"
+
+#include "controlplane/pages/message.h"
+#include "dataplane/gate/match.h"
+
+#include <rte_rcu_qsbr.h>
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+// What a snapshot owns: itself, its blocks, its origin table.
+struct owner {
+	struct snapshot snapshot;
+	struct block *blocks;
+	void (*free_origins)(const struct origin_table *origins);
+	uint64_t token; // of the barrier that must pass before it is freed
+	struct owner *next_retired;
+};
+
+struct block {
+	struct block *next;
+	_Alignas(16) char bytes[];
+};
+
+static struct owner *retired;
+
+static void *take(struct owner *owner, size_t bytes)
+{
+	struct block *block = calloc(1, sizeof(*block) + (bytes ? bytes : 1));
+	if (!block)
+		abort(); // control without memory for a few kB: nothing can go on
+	block->next = owner->blocks;
+	owner->blocks = block;
+	return block->bytes;
+}
+
+static struct span copy(struct owner *owner, const char *text)
+{
+	size_t len = text ? strlen(text) : 0;
+	char *bytes = take(owner, len + 1);
+	if (len > 0)
+		memcpy(bytes, text, len);
+	return (struct span){bytes, len};
+}
+
+static void destroy(struct owner *owner)
+{
+	for (struct block *block = owner->blocks, *next; block; block = next) {
+		next = block->next;
+		free(block);
+	}
+	owner->free_origins(owner->snapshot.origins);
+	explicit_bzero(&owner->snapshot.secrets, sizeof(owner->snapshot.secrets));
+	munmap(owner, sizeof(*owner));
+}
+
+// Exact names before wildcards, each sorted by their bytes: what gate_map_site() searches.
+static int compare_hosts(const void *a, const void *b)
+{
+	const struct gate_host *x = a, *y = b;
+	if (x->is_wildcard != y->is_wildcard)
+		return x->is_wildcard ? 1 : -1;
+	size_t len = x->name.len < y->name.len ? x->name.len : y->name.len;
+	int order = memcmp(x->name.at, y->name.at, len);
+	return order ? order : (x->name.len > y->name.len) - (x->name.len < y->name.len);
+}
+
+static int compare_rooms(const void *a, const void *b)
+{
+	const struct gate_room *x = a, *y = b;
+	return strcmp(x->name.at, y->name.at); // copies end with NUL
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	const struct gate_room *x = *(const struct gate_room *const *)a;
+	const struct gate_room *y = *(const struct gate_room *const *)b;
+	return (x->path.len < y->path.len) - (x->path.len > y->path.len);
+}
+
+// A message that cannot be shown was refused when it was set.
+static void fill_message(struct owner *owner, struct gate_room *room, const char *text)
+{
+	struct message *message = take(owner, sizeof(*message));
+	int ret = message_escape((struct span){text, text ? strlen(text) : 0}, message);
+	assert(ret == 0);
+	room->message_json = (struct span){message->json, message->json_len};
+	room->message_html = (struct span){message->html, message->html_len};
+	if (message->json_len == 0)
+		room->message_json = SPAN("null");
+}
+
+static void fill_room(struct owner *owner, const struct publish_input *input,
+	const struct config_room *from, struct gate_room *room)
+{
+	struct publish_room now = input->room(input->context, from);
+	room->name = copy(owner, from->name);
+	room->path = copy(owner, from->path);
+	room->line_id = from->line_id;
+	room->queue_status = (uint16_t)from->queue_status;
+	room->mode = now.mode;
+	room->state = now.state;
+	room->sliding = from->sliding;
+	room->session_s = (uint32_t)from->session_s;
+	room->ticket_ttl_s = (uint32_t)from->ticket_ttl_s;
+	room->line_max = from->line_max ? from->line_max : UINT64_MAX;
+	room->line = now.line;
+	room->page = input->page;
+	fill_message(owner, room, now.message);
+}
+
+static void fill_site(
+	struct owner *owner, const struct config_site *from, uint16_t index, struct gate_site *site)
+{
+	site->name = copy(owner, from->name);
+	site->cookie_domain = copy(owner, from->cookie_domain);
+	site->case_sensitive = from->case_sensitive;
+	site->pass_same_site = (uint8_t)from->pass_same_site;
+	uint64_t per_s = from->preflight_rate.count * 1000 / from->preflight_rate.period_ms;
+	site->preflight_rate = per_s ? (uint32_t)per_s : 1;
+	site->index = index;
+	site->origin = index; // one origin a site
+	site->rooms = take(owner, from->rooms.count * sizeof(*site->rooms));
+}
+
+static void fill_hosts(struct owner *owner, const struct config_site *from,
+	const struct gate_site *site, struct gate_host *hosts)
+{
+	for (uint32_t i = 0; i < from->hosts.count; i++) {
+		const char *name = from->hosts.at[i];
+		bool wildcard = name[0] == '*';
+		hosts[i] = (struct gate_host){copy(owner, name + wildcard), wildcard, site};
+	}
+}
+
+static void count_all(const struct config *config, struct gate_map *map)
+{
+	map->site_count = config->sites.count;
+	for (uint32_t i = 0; i < config->sites.count; i++) {
+		map->room_count += config->sites.at[i].rooms.count;
+		map->host_count += config->sites.at[i].hosts.count;
+	}
+}
+
+// Rooms are sorted by name, so each site's list is made after the sort.
+static void link_rooms(struct gate_map *map)
+{
+	qsort(map->rooms, map->room_count, sizeof(*map->rooms), compare_rooms);
+	for (uint32_t i = 0; i < map->room_count; i++) {
+		struct gate_room *room = &map->rooms[i];
+		struct gate_site *site = &map->sites[room->site];
+		room->index = (uint16_t)i;
+		site->rooms[site->room_count++] = room;
+	}
+	for (uint32_t i = 0; i < map->site_count; i++) {
+		struct gate_site *site = &map->sites[i];
+		qsort(site->rooms, site->room_count, sizeof(*site->rooms), compare_paths);
+	}
+}
+
+static void fill_map(struct owner *owner, const struct publish_input *input)
+{
+	struct gate_map *map = &owner->snapshot.map;
+	count_all(input->config, map);
+	map->sites = take(owner, map->site_count * sizeof(*map->sites));
+	map->rooms = take(owner, map->room_count * sizeof(*map->rooms));
+	map->hosts = take(owner, map->host_count * sizeof(*map->hosts));
+	uint32_t room = 0, host = 0;
+	for (uint32_t i = 0; i < map->site_count; i++) {
+		const struct config_site *from = &input->config->sites.at[i];
+		fill_site(owner, from, (uint16_t)i, &map->sites[i]);
+		fill_hosts(owner, from, &map->sites[i], &map->hosts[host]);
+		host += from->hosts.count;
+		for (uint32_t j = 0; j < from->rooms.count; j++, room++) {
+			fill_room(owner, input, &from->rooms.at[j], &map->rooms[room]);
+			map->rooms[room].site = (uint16_t)i;
+		}
+	}
+	qsort(map->hosts, map->host_count, sizeof(*map->hosts), compare_hosts);
+	link_rooms(map);
+	assert(match_map_is_sorted(map));
+}
+
+static void fill_trusted(struct owner *owner, const struct config *config)
+{
+	uint32_t count = config->trusted_proxies.count;
+	struct snapshot_network *networks = take(owner, count * sizeof(*networks));
+	for (uint32_t i = 0; i < count; i++) {
+		memcpy(networks[i].ip, config->trusted_proxies.at[i].ip, 16);
+		networks[i].bits = config->trusted_proxies.at[i].bits;
+	}
+	owner->snapshot.trusted = networks;
+	owner->snapshot.trusted_count = count;
+}
+
+struct snapshot *publish_build(const struct publish_input *input)
+{
+	static uint64_t version;
+	struct owner *owner = mmap(
+		NULL, sizeof(*owner), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (owner == MAP_FAILED)
+		return NULL;
+	madvise(owner, sizeof(*owner), MADV_DONTDUMP); // secrets are in it
+	owner->snapshot.version = ++version;
+	owner->snapshot.owner = owner;
+	owner->snapshot.secrets = *input->secrets;
+	owner->snapshot.origins = input->origins;
+	owner->free_origins = input->free_origins;
+	fill_map(owner, input);
+	fill_trusted(owner, input->config);
+	return &owner->snapshot;
+}
+
+void publish_swap(struct snapshot_words *words, struct snapshot *snapshot)
+{
+	const struct snapshot *before =
+		atomic_exchange_explicit(&words->current, snapshot, memory_order_acq_rel);
+	if (!before)
+		return;
+	struct owner *owner = before->owner;
+	owner->token = rte_rcu_qsbr_start(words->quiescent);
+	owner->next_retired = retired;
+	retired = owner;
+}
+
+unsigned publish_collect(struct snapshot_words *words)
+{
+	unsigned waiting = 0;
+	for (struct owner **at = &retired; *at;) {
+		struct owner *owner = *at;
+		if (rte_rcu_qsbr_check(words->quiescent, owner->token, false) == 1) {
+			*at = owner->next_retired;
+			destroy(owner);
+		} else {
+			at = &owner->next_retired;
+			waiting++;
+		}
+	}
+	return waiting;
+}
+
+void publish_end(struct snapshot_words *words)
+{
+	publish_collect(words);
+	assert(!retired);
+	const struct snapshot *last = atomic_exchange(&words->current, NULL);
+	if (last)
+		destroy(last->owner);
+}

@@ -1,0 +1,50 @@
+// The snapshot: built from the configuration and what commands changed, published to workers, freed
+// when no worker can hold it any more.
+//
+//   configuration ─┐
+//   commands ──────┼─▶ publish_build() ─▶ publish_swap() ─▶ workers
+//   secrets ───────┤                          └─ the one before: retired until every worker passed
+//   a quiescent state addresses ─────┘
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config/config.h"
+#include "dataplane/snapshot.h"
+
+struct page;
+struct place_line;
+
+// What commands said about a room, or the configuration if they said nothing.
+struct publish_room {
+	uint8_t state; // enum gate_room_state
+	uint8_t mode; // enum gate_mode
+	const char *message; // UTF-8; NULL or empty: none
+	struct place_line *line;
+};
+
+// What a snapshot is made of. All is copied but the pages, the lines and the origin table.
+struct publish_input {
+	const struct config *config;
+	// The room of that line id as it stands now.
+	struct publish_room (*room)(void *context, const struct config_room *room);
+	void *context;
+	const struct token_secrets *secrets;
+	const struct page *page; // lives longer than any snapshot
+	const struct origin_table
+		*origins; // owned by the snapshot from now on, freed with free_origins
+	void (*free_origins)(const struct origin_table *origins);
+};
+
+// Build one. Returns NULL when memory is short; the origin table is then still the caller's.
+struct snapshot *publish_build(const struct publish_input *input);
+
+// Give it to the workers. The one before is freed by a later publish_collect().
+void publish_swap(struct snapshot_words *words, struct snapshot *snapshot);
+
+// Free what no worker holds any more. Returns how many snapshots still wait.
+unsigned publish_collect(struct snapshot_words *words);
+
+// Free everything, the current one too. Workers have ended.
+void publish_end(struct snapshot_words *words);

@@ -1,0 +1,103 @@
+// Snapshots and reloads. A reload is whole or nothing: the new configuration is checked, its rooms
+// are made beside the old ones, and only when nothing can fail any more is it put in force.
+
+#include "controlplane/reload.h"
+
+#include "controlplane/bill.h"
+#include "controlplane/log.h"
+#include "controlplane/publish.h"
+#include "controlplane/rooms.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+uint64_t reload_sessions_total(const struct control *c)
+{
+	uint64_t rooms = 0;
+	for (uint32_t i = 0; i < c->config->sites.count; i++)
+		rooms += c->config->sites.at[i].rooms.count;
+	return rooms * c->config->sessions_max;
+}
+
+static struct publish_room room_now(void *context, const struct config_room *config)
+{
+	struct control_room *room = rooms_find(context, config->name);
+	assert(room);
+	return (struct publish_room){.state = rooms_state(room),
+		.mode = rooms_mode(room),
+		.message = room->message,
+		.line = room->line};
+}
+
+// What workers verify and sign with: current and old ones; the next one not before it is saved.
+static void fill_secrets(const struct control *c, struct token_secrets *secrets)
+{
+	struct secrets_view views[SECRETS_MAX];
+	uint32_t count = secrets_list(c->secrets, views);
+	memset(secrets, 0, sizeof(*secrets));
+	for (uint32_t i = 0; i < count; i++) {
+		if (views[i].state == SECRETS_NEXT)
+			continue;
+		token_secrets_add(secrets, views[i].id, views[i].key, STORE_SECRET_BYTES);
+		if (views[i].state == SECRETS_CURRENT)
+			secrets->current = views[i].id;
+	}
+}
+
+void reload_snapshot(struct control *c)
+{
+	struct token_secrets secrets;
+	fill_secrets(c, &secrets);
+	struct origin_table *origins = resolve_table(c->resolve);
+	struct publish_input input = {.config = c->config,
+		.room = room_now,
+		.context = c,
+		.secrets = &secrets,
+		.page = c->page,
+		.origins = origins,
+		.free_origins = resolve_free_table};
+	struct snapshot *snapshot = origins ? publish_build(&input) : NULL;
+	explicit_bzero(&secrets, sizeof(secrets));
+	if (!snapshot) {
+		resolve_free_table(origins);
+		log_error("no memory for a snapshot: workers keep the one they have");
+		return;
+	}
+	publish_swap(&c->words, snapshot);
+	for (unsigned i = 0; i < c->worker_count; i++)
+		if (c->workers[i])
+			worker_wake(c->workers[i]);
+}
+
+int reload(struct control *c, struct config_report *report, FILE *restart)
+{
+	struct config *next;
+	struct config_machine machine;
+	bill_machine(&machine);
+	if (claims_is_busy(c->claims))
+		return -EAGAIN;
+	int ret = config_load(c->config_path, &machine, &next, report);
+	if (ret < 0) {
+		log_error("reload: %u errors; nothing has changed", report->count);
+		return ret;
+	}
+	config_diff(c->config, next, restart);
+	struct config *before = c->config;
+	c->config = next;
+	ret = rooms_set(c);
+	if (ret == 0)
+		ret = claims_restore(c->claims, reload_sessions_total(c) + CONFIG_ROOMS_MAX,
+			clock_at(&c->clock, clock_monotonic_us()));
+	if (ret < 0) {
+		c->config = before;
+		config_destroy(next);
+		log_error("reload: %s; nothing has changed", strerror(-ret));
+		return ret;
+	}
+	resolve_set_config(c->resolve, next);
+	reload_snapshot(c);
+	config_destroy(before);
+	log_info("reloaded %s", c->config_path);
+	return 0;
+}

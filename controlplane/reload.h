@@ -1,0 +1,20 @@
+// What workers go by, made anew: after a command, a rotation, a name that resolves anew, or a
+// reload.
+#pragma once
+
+#include <stdio.h>
+
+#include "controlplane/control.h"
+
+// Build a snapshot of what is known now and publish it. Short of memory, workers keep the one they
+// have.
+void reload_snapshot(struct control *c);
+
+// Read the configuration anew and go over to it.
+//   report   gets the errors
+//   restart  gets the keys that differ and need a restart, one a line
+// Returns 0, or -errno and nothing has changed (-EINVAL: see report; -EAGAIN: the store is busy).
+int reload(struct control *c, struct config_report *report, FILE *restart);
+
+// Sessions that all rooms together may hold.
+uint64_t reload_sessions_total(const struct control *c);

@@ -1,0 +1,229 @@
+// Rooms: each has a line in the places file and a controller. What commands change (state, mode,
+// message) is kept in the store and stands over the configuration until a command says otherwise.
+
+#include "controlplane/rooms.h"
+
+#include "controlplane/log.h"
+#include "controlplane/reload.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define LATER_MAX 4096u // claims put off at once, a room
+
+static int compare_rooms(const void *a, const void *b)
+{
+	const struct control_room *x = a, *y = b;
+	return strcmp(x->config->name, y->config->name);
+}
+
+uint8_t rooms_state(const struct control_room *room)
+{
+	return room->state_override == STORE_AS_CONFIGURED ? GATE_OPEN : room->state_override;
+}
+
+uint8_t rooms_mode(const struct control_room *room)
+{
+	static const uint8_t modes[] = {[CONFIG_MODE_AUTO] = GATE_MODE_AUTO,
+		[CONFIG_MODE_ALWAYS] = GATE_MODE_ALWAYS,
+		[CONFIG_MODE_OFF] = GATE_MODE_OFF,
+		[CONFIG_MODE_REJECT] = GATE_MODE_REJECT};
+	return room->mode_override == STORE_AS_CONFIGURED ? modes[room->config->mode]
+							  : room->mode_override;
+}
+
+static struct controller_limits limits_of(const struct control_room *room)
+{
+	const struct config_room *config = room->config;
+	return (struct controller_limits){.capacity = (uint32_t)config->capacity,
+		.rate_count = (uint32_t)config->rate.count,
+		.rate_period_ms = (uint32_t)config->rate.period_ms,
+		.burst = (uint32_t)config->burst,
+		.session_s = (uint32_t)config->session_s,
+		.claim_s = (uint32_t)config->claim_s,
+		.sliding = config->sliding,
+		.direct = rooms_mode(room) == GATE_MODE_AUTO};
+}
+
+// For hash tables whose keys come from outside.
+static uint64_t random_seed(void)
+{
+	uint64_t seed;
+	return getrandom(&seed, sizeof(seed), 0) == sizeof(seed) ? seed : (uint64_t)getpid();
+}
+
+static struct control_room *find_line(struct control *c, uint32_t line_id)
+{
+	for (uint32_t i = 0; i < c->room_count; i++)
+		if (c->rooms[i].line_id == line_id)
+			return &c->rooms[i];
+	return NULL;
+}
+
+struct control_room *rooms_find(struct control *c, const char *name)
+{
+	for (uint32_t i = 0; i < c->room_count; i++)
+		if (strcmp(c->rooms[i].config->name, name) == 0)
+			return &c->rooms[i];
+	return NULL;
+}
+
+// A room of a new configuration: as it was, or fresh. One that stays keeps its controller.
+static struct control_room room_of(struct control *c, const struct config_room *config)
+{
+	struct control_room *before = find_line(c, config->line_id);
+	struct control_room room = {.line_id = config->line_id,
+		.state_override = STORE_AS_CONFIGURED,
+		.mode_override = STORE_AS_CONFIGURED};
+	if (before)
+		room = *before;
+	room.config = config;
+	return room;
+}
+
+// Give a fresh room its line and controller. Returns 0 or -errno.
+static int begin_room(struct control *c, struct control_room *room)
+{
+	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
+	struct controller_limits limits = limits_of(room);
+	struct controller_bounds bounds = {.sessions_max = (uint32_t)c->config->sessions_max,
+		.present_max = (uint32_t)c->config->present_max,
+		.left_max = (uint32_t)c->config->left_max,
+		.later_max = LATER_MAX,
+		.seed = random_seed()};
+	room->line = place_file_line(c->places, room->line_id);
+	if (!room->line)
+		return -ENOSPC;
+	place_begin(room->line, now_ms / PLACE_SLOT_MS);
+	room->controller = controller_create(&limits, &bounds, room->line, now_ms);
+	return room->controller ? 0 : -ENOMEM;
+}
+
+static int tell_claims(struct control *c)
+{
+	struct claims_room *rooms = calloc(c->room_count + 1, sizeof(*rooms));
+	if (!rooms)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < c->room_count; i++) {
+		const struct control_room *room = &c->rooms[i];
+		rooms[i] = (struct claims_room){.line_id = room->line_id,
+			.session_s = (uint32_t)room->config->session_s,
+			.state = rooms_state(room),
+			.controller = room->controller,
+			.line = room->line};
+	}
+	claims_set_rooms(c->claims, rooms, c->room_count);
+	free(rooms);
+	return 0;
+}
+
+static bool is_in(const struct control_room *rooms, uint32_t count, uint32_t line_id)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (rooms[i].line_id == line_id)
+			return true;
+	return false;
+}
+
+// Destroy the controllers of those rooms that are not among `kept`, and free the list.
+static void let_go(struct control_room *rooms, uint32_t count, const struct control_room *kept,
+	uint32_t kept_count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (!is_in(kept, kept_count, rooms[i].line_id))
+			controller_destroy(rooms[i].controller);
+	free(rooms);
+}
+
+// The rooms of the configuration, sorted by name; NULL when memory is short.
+static struct control_room *list_rooms(struct control *c, uint32_t *count)
+{
+	const struct config_sites *sites = &c->config->sites;
+	uint32_t at = 0;
+	*count = 0;
+	for (uint32_t i = 0; i < sites->count; i++)
+		*count += sites->at[i].rooms.count;
+	struct control_room *rooms = calloc(*count + 1, sizeof(*rooms));
+	for (uint32_t i = 0; rooms && i < sites->count; i++)
+		for (uint32_t j = 0; j < sites->at[i].rooms.count; j++)
+			rooms[at++] = room_of(c, &sites->at[i].rooms.at[j]);
+	if (rooms)
+		qsort(rooms, *count, sizeof(*rooms), compare_rooms);
+	return rooms;
+}
+
+int rooms_set(struct control *c)
+{
+	uint32_t count, before_count = c->room_count;
+	struct control_room *rooms = list_rooms(c, &count), *before = c->rooms;
+	if (!rooms)
+		return -ENOMEM;
+	int ret = 0;
+	for (uint32_t i = 0; i < count && ret == 0; i++)
+		if (!rooms[i].controller)
+			ret = begin_room(c, &rooms[i]);
+	if (ret < 0) {
+		let_go(rooms, count, before, before_count);
+		return ret;
+	}
+	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
+	for (uint32_t i = 0; i < count; i++) {
+		struct controller_limits limits = limits_of(&rooms[i]);
+		controller_set_limits(rooms[i].controller, &limits, now_ms);
+	}
+	c->rooms = rooms;
+	c->room_count = count;
+	if ((ret = tell_claims(c)) == 0)
+		let_go(before, before_count, rooms, count);
+	return ret;
+}
+
+static void load_one(void *context, const struct store_record *record)
+{
+	struct control *c = context;
+	assert(record->kind == STORE_ROOM);
+	struct control_room *room = find_line(c, record->room.line_id);
+	if (!room)
+		return;
+	room->state_override = record->room.state;
+	room->mode_override = record->room.mode;
+	snprintf(room->message, sizeof(room->message), "%s", record->room.message);
+	struct controller_limits limits = limits_of(room);
+	controller_set_limits(room->controller, &limits, clock_at(&c->clock, clock_monotonic_us()));
+	claims_set_state(c->claims, room->line_id, rooms_state(room));
+}
+
+int rooms_load(struct control *c)
+{
+	return store_load(c->store, STORE_ROOM, CONFIG_ROOMS_MAX, load_one, c);
+}
+
+void rooms_changed(struct control *c, struct control_room *room)
+{
+	struct store_record record = {.kind = STORE_ROOM,
+		.room = {.line_id = room->line_id,
+			.state = room->state_override,
+			.mode = room->mode_override,
+			.message = room->message}};
+	if (!store_put(c->store, &record))
+		log_error("room %s: the command is in force, but the store took no record of it",
+			room->config->name);
+	struct controller_limits limits = limits_of(room);
+	controller_set_limits(room->controller, &limits, clock_at(&c->clock, clock_monotonic_us()));
+	claims_set_state(c->claims, room->line_id, rooms_state(room));
+	reload_snapshot(c);
+}
+
+void rooms_destroy(struct control *c)
+{
+	for (uint32_t i = 0; i < c->room_count; i++)
+		controller_destroy(c->rooms[i].controller);
+	free(c->rooms);
+	c->rooms = NULL;
+	c->room_count = 0;
+}

@@ -1,0 +1,406 @@
+// The process: start, loop, drain, stop.
+//
+// Start has one order, and each step needs the ones before it: the state directory is locked before
+// anything is read from it, sockets are opened before privileges are dropped, privileges are
+// dropped before the first byte from outside is read (names of origins, claims, admin commands come
+// after), the store is loaded before workers run, and the line "ready" is logged when a visitor
+// would be answered.
+
+#include "controlplane/run.h"
+
+#include "controlplane/admin/admin.h"
+#include "controlplane/bill.h"
+#include "controlplane/commands.h"
+#include "controlplane/listeners.h"
+#include "controlplane/log.h"
+#include "controlplane/pages/pages.h"
+#include "controlplane/process.h"
+#include "controlplane/publish.h"
+#include "controlplane/reload.h"
+#include "controlplane/rooms.h"
+#include "controlplane/store/store_sqlite.h"
+#include "controlplane/turn.h"
+
+#include <rte_rcu_qsbr.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <openssl/sha.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define LINES_KNOWN_MAX 65536u // lines in the store, with those of rooms long gone
+#define ORIGIN_SERVERS_MAX 1024u // addresses of all origins
+#define PARKED_MAX 3000u // of them with a request behind; fewer than a ring takes
+
+static int start(struct control *c, struct listeners *listeners);
+static int start_as_user(struct control *c, struct listeners *listeners);
+static void stop(struct control *c);
+static void drain_step(struct control *c);
+
+int run(const char *config_path, struct config *config)
+{
+	static struct control control;
+	static struct listeners listeners;
+	struct control *c = &control;
+	c->config_path = config_path;
+	c->config = config;
+	c->wake_fd = -1;
+	int ret = start(c, &listeners);
+	if (ret == 0) {
+		log_info("ready: %u workers, %u rooms, cluster time %" PRIu64 " ms",
+			c->worker_count, c->room_count, clock_at(&c->clock, clock_monotonic_us()));
+		event_base_dispatch(c->base);
+		log_info("stopped");
+	}
+	listeners_close(&listeners);
+	stop(c);
+	return ret < 0 ? 1 : 0;
+}
+
+// Until privileges are dropped.
+static int start(struct control *c, struct listeners *listeners)
+{
+	char error[STATE_ERROR_MAX];
+	struct config_machine machine;
+	bill_machine(&machine);
+	c->worker_count = config_worker_count(c->config, &machine);
+	assert(c->worker_count <= WORKER_COUNT_MAX);
+	process_raise_files(c->config->connections + c->config->origin_connections + 256);
+	int ret = state_open(c->config->state, &c->state, error);
+	if (ret < 0) {
+		log_error("%s", error);
+		return ret;
+	}
+	if ((ret = listeners_open(c->config, c->worker_count, listeners)) < 0)
+		return ret;
+	if ((ret = process_init_eal()) < 0) {
+		log_error("DPDK's EAL does not start: %s", strerror(-ret));
+		return ret;
+	}
+	return start_as_user(c, listeners);
+}
+
+static int drop_privileges(struct control *c)
+{
+	const char *name = c->config->user ? c->config->user : "sluice";
+	uid_t uid;
+	gid_t gid;
+	if (geteuid() != 0)
+		return 0;
+	int ret = process_user(name, &uid, &gid);
+	if (ret < 0) {
+		log_warning("there is no user %s: running as root; make one, or set `user`", name);
+		return 0;
+	}
+	if ((ret = state_give(c->state, uid, gid)) < 0 || (ret = process_drop(uid, gid)) < 0)
+		log_error("cannot become %s: %s", name, strerror(-ret));
+	return ret;
+}
+
+static struct claims_plan claims_plan_of(const struct control *c)
+{
+	return (struct claims_plan){.rooms_max = CONFIG_ROOMS_MAX,
+		.workers_max = c->worker_count,
+		.ended_max = (uint32_t)c->config->ended_max};
+}
+
+static int open_store(struct control *c)
+{
+	char error[STORE_ERROR_MAX];
+	struct claims_plan plan = claims_plan_of(c);
+	struct store_sqlite_plan store = {.path = state_path(c->state, STATE_STORE),
+		.mark_path = state_path(c->state, STATE_UNSAVED),
+		.records_max = claims_records(&plan, reload_sessions_total(c))};
+	int ret = store_sqlite_open(&store, &c->store, error);
+	if (ret < 0)
+		log_error("%s", error);
+	return ret;
+}
+
+static void take_clock(void *context, const struct store_record *record)
+{
+	uint64_t *last_ms = context;
+	if (record->clock.ms > *last_ms)
+		*last_ms = record->clock.ms;
+}
+
+static int begin_clock(struct control *c)
+{
+	uint64_t last_ms = place_file_clock(c->places);
+	int ret = store_load(c->store, STORE_CLOCK, 1, take_clock, &last_ms);
+	clock_init(&c->clock, last_ms, clock_monotonic_us(), clock_system_ms());
+	if (c->clock.behind_ms < -CLOCK_STEP_MS)
+		log_warning("the system's clock is %" PRId64
+			    " ms behind where cluster time had been",
+			-c->clock.behind_ms);
+	atomic_store(&c->words.clock_offset_ms, c->clock.offset_ms);
+	atomic_store(&c->words.heartbeat_us, clock_monotonic_us());
+	return ret;
+}
+
+static int open_places(struct control *c)
+{
+	uint32_t rooms = 0;
+	for (uint32_t i = 0; i < c->config->sites.count; i++)
+		rooms += c->config->sites.at[i].rooms.count;
+	uint32_t lines = rooms * 2 > BILL_LINES_MIN ? rooms * 2 : BILL_LINES_MIN;
+	const char *path = state_path(c->state, STATE_PLACES);
+	int ret = place_file_open(path, lines, BILL_LINE_ENTRIES, &c->places);
+	if (ret < 0)
+		log_error("%s: %s", path, strerror(-ret));
+	return ret;
+}
+
+static int open_words(struct control *c)
+{
+	size_t bytes = rte_rcu_qsbr_get_memsize(WORKER_COUNT_MAX);
+	size_t ended = ended_bytes((uint32_t)c->config->ended_max);
+	c->words.quiescent = aligned_alloc(64, (bytes + 63) / 64 * 64);
+	c->ended_memory = aligned_alloc(64, (ended + 63) / 64 * 64);
+	if (!c->words.quiescent || !c->ended_memory)
+		return -ENOMEM;
+	rte_rcu_qsbr_init(c->words.quiescent, WORKER_COUNT_MAX);
+	c->words.ended = ended_init(c->ended_memory, (uint32_t)c->config->ended_max);
+	return 0;
+}
+
+static struct place_line *line_of(void *ctx, uint32_t line_id)
+{
+	struct control *c = ctx;
+	for (uint32_t i = 0; i < c->config->sites.count; i++)
+		for (uint32_t j = 0; j < c->config->sites.at[i].rooms.count; j++)
+			if (c->config->sites.at[i].rooms.at[j].line_id == line_id)
+				return place_file_line(c->places, line_id);
+	return NULL;
+}
+
+// Everything that was known when the last process ended.
+static int restore(struct control *c)
+{
+	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
+	struct claims_plan plan = claims_plan_of(c);
+	struct claims_seams seams = turn_seams;
+	seams.ctx = c;
+	int ret = claims_restore_lines(c->store, LINES_KNOWN_MAX, line_of, c);
+	if (ret < 0 || (ret = secrets_create(c->store, now_ms / 1000, &c->secrets)) < 0)
+		return ret;
+	c->claims = claims_create(&plan, c->store, c->words.ended, &seams);
+	if (!c->claims)
+		return -ENOMEM;
+	if ((ret = rooms_set(c)) < 0)
+		return ret;
+	if ((ret = claims_restore(c->claims, reload_sessions_total(c) + CONFIG_ROOMS_MAX, now_ms)) <
+		0)
+		return ret;
+	return rooms_load(c);
+}
+
+static int compile_page(struct control *c)
+{
+	char error[PAGES_ERROR_BYTES];
+	int ret = pages_compile(pages_builtin, &c->page, error);
+	if (ret < 0)
+		log_error("queue page: %s", ret == -EINVAL ? error : strerror(-ret));
+	return ret;
+}
+
+static struct worker_plan worker_plan_of(const struct control *c, unsigned index)
+{
+	const struct config *config = c->config;
+	unsigned cpus[CPU_SETSIZE];
+	unsigned cpu_count = process_cpus(cpus, CPU_SETSIZE);
+	struct worker_plan plan = {.index = index,
+		.cpu = index < config->workers.count ? (unsigned)config->workers.at[index]
+						     : cpus[(index + 1) % cpu_count],
+		.connections = (uint32_t)(config->connections / c->worker_count),
+		.connections_per_source = (uint32_t)config->connections_per_source,
+		.parked_max = PARKED_MAX,
+		.buffers = (uint32_t)config->buffers->per_worker,
+		.buffer_bytes = (uint32_t)config->http->head_bytes + BILL_KEPT_BYTES,
+		.limits = {.line_bytes = (uint32_t)config->http->line_bytes,
+			.head_bytes = (uint32_t)config->http->head_bytes,
+			.fields = (uint32_t)config->http->fields},
+		.head_timeout_ms = (uint32_t)config->http->head_timeout_ms,
+		.idle_timeout_ms = (uint32_t)config->http->idle_timeout_ms,
+		.rings = c->rings[index],
+		.control_wake = c->wake_fd};
+	return plan;
+}
+
+static void fill_origin_plan(
+	const struct config *config, unsigned worker_count, struct origin_plan *plan)
+{
+	const struct config_origin *origin = config->sites.at[0].origin;
+	uint32_t exchanges = (uint32_t)(config->origin_connections / worker_count);
+	origin_plan_init(plan, exchanges ? exchanges : 1, ORIGIN_SERVERS_MAX);
+	plan->request_head_bytes = (uint32_t)config->http->head_bytes;
+	plan->connect_us = (uint32_t)(origin->connect_timeout_ms * 1000);
+	plan->answer_us = (uint32_t)(origin->answer_timeout_ms * 1000);
+	plan->idle_us = (uint32_t)(origin->idle_timeout_ms * 1000);
+	plan->idle_max = (uint32_t)origin->idle_max;
+	plan->body_us = (uint32_t)(config->http->body_timeout_ms * 1000);
+	plan->body_rate = (uint32_t)config->http->rate_min;
+}
+
+static int start_workers(struct control *c, struct listeners *listeners)
+{
+	for (unsigned i = 0; i < c->worker_count; i++) {
+		int ret = rings_create(i, BILL_RING_LEN, &c->rings[i]);
+		if (ret < 0)
+			return ret;
+		struct worker_plan plan = worker_plan_of(c, i);
+		plan.words = &c->words;
+		fill_origin_plan(c->config, c->worker_count, &plan.origin);
+		ret = listeners_driver(c->config, listeners, i, c->worker_count, &plan.driver);
+		if (ret < 0)
+			return ret;
+		if ((ret = worker_start(&plan, &c->workers[i])) < 0) {
+			log_error("worker %u does not start: %s", i, strerror(-ret));
+			return ret;
+		}
+	}
+	return 0;
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd;
+	(void)what;
+	struct control *c = context;
+	turn(c);
+	if (c->drain_until_us)
+		drain_step(c);
+}
+
+static void on_wake(evutil_socket_t fd, short what, void *context)
+{
+	uint64_t wakes;
+	ssize_t got = read(fd, &wakes, sizeof(wakes));
+	(void)got; // nothing to read: woken by control itself
+	(void)what;
+	turn(context);
+}
+
+static void on_signal(evutil_socket_t signal, short what, void *context)
+{
+	(void)what;
+	struct control *c = context;
+	if (signal != SIGHUP) {
+		run_drain(c);
+		return;
+	}
+	struct config_report report = {0};
+	if (reload(c, &report, stderr) < 0)
+		config_report_print(&report, stderr);
+	config_report_fini(&report);
+}
+
+static void on_addresses(void *context)
+{
+	reload_snapshot(context);
+}
+
+static int start_events(struct control *c)
+{
+	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+	struct timeval tick = {0, CONTROL_TICK_MS * 1000};
+	signal(SIGPIPE, SIG_IGN);
+	c->base = event_base_new();
+	c->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (!c->base || c->wake_fd < 0)
+		return -ENOMEM;
+	c->tick = event_new(c->base, -1, EV_PERSIST, on_tick, c);
+	c->wake = event_new(c->base, c->wake_fd, EV_READ | EV_PERSIST, on_wake, c);
+	if (!c->tick || !c->wake || event_add(c->tick, &tick) < 0 || event_add(c->wake, NULL) < 0)
+		return -ENOMEM;
+	for (int i = 0; i < 3; i++) {
+		c->signals[i] = evsignal_new(c->base, signals[i], on_signal, c);
+		if (!c->signals[i] || event_add(c->signals[i], NULL) < 0)
+			return -ENOMEM;
+	}
+	return resolve_create(c->base, on_addresses, c, &c->resolve);
+}
+
+static int start_as_user(struct control *c, struct listeners *listeners)
+{
+	int ret = open_store(c);
+	if (ret < 0 || (ret = open_places(c)) < 0 || (ret = drop_privileges(c)) < 0)
+		return ret;
+	if ((ret = open_words(c)) < 0 || (ret = begin_clock(c)) < 0)
+		return ret;
+	if ((ret = restore(c)) < 0) {
+		log_error("what the last process knew cannot be taken over: %s", strerror(-ret));
+		return ret;
+	}
+	if ((ret = compile_page(c)) < 0 || (ret = start_events(c)) < 0)
+		return ret;
+	resolve_set_config(c->resolve, c->config);
+	reload_snapshot(c);
+	if ((ret = start_workers(c, listeners)) < 0)
+		return ret;
+	c->started_ms = clock_at(&c->clock, clock_monotonic_us());
+	return commands_create(c);
+}
+
+void run_drain(struct control *c)
+{
+	if (c->drain_until_us)
+		return;
+	log_info("draining for at most %" PRIu64 " ms", c->config->drain_ms);
+	c->drain_until_us = clock_monotonic_us() + c->config->drain_ms * 1000;
+	atomic_store(&c->words.draining, true);
+	for (unsigned i = 0; i < c->worker_count; i++)
+		worker_wake(c->workers[i]);
+}
+
+// Leave when no request is under way any more, or when time is up.
+static void drain_step(struct control *c)
+{
+	uint32_t busy = 0;
+	for (unsigned i = 0; i < c->worker_count; i++)
+		busy += worker_busy(c->workers[i]);
+	if (busy > 0 && clock_monotonic_us() < c->drain_until_us)
+		return;
+	if (busy > 0)
+		log_warning("drain: %u requests were cut", busy);
+	event_base_loopbreak(c->base);
+}
+
+static void stop(struct control *c)
+{
+	for (unsigned i = 0; i < c->worker_count; i++) {
+		worker_stop(c->workers[i]);
+		rings_destroy(c->rings[i]);
+	}
+	admin_destroy(c->admin);
+	resolve_destroy(c->resolve);
+	if (c->words.quiescent)
+		publish_end(&c->words);
+	rooms_destroy(c);
+	claims_destroy(c->claims);
+	secrets_destroy(c->secrets);
+	store_close(c->store, clock_at(&c->clock, clock_monotonic_us()));
+	place_file_close(c->places);
+	pages_destroy(c->page);
+	for (int i = 0; i < 3; i++)
+		if (c->signals[i])
+			event_free(c->signals[i]);
+	if (c->tick)
+		event_free(c->tick);
+	if (c->wake)
+		event_free(c->wake);
+	if (c->base)
+		event_base_free(c->base);
+	if (c->wake_fd >= 0)
+		close(c->wake_fd);
+	free(c->words.quiescent);
+	free(c->ended_memory);
+	state_close(c->state);
+	config_destroy(c->config);
+}

@@ -1,0 +1,336 @@
+// Puts the figures of control and workers together as JSON.
+
+#include "controlplane/show.h"
+
+#include "controlplane/control.h"
+#include "controlplane/rooms.h"
+#include "dataplane/gate/token.h"
+#include "drivers/sockets/sockets.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *number(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+static void set(json_t *object, const char *name, json_t *value)
+{
+	if (!value || json_object_set_new(object, name, value) < 0)
+		abort(); // control without memory for a figure: nothing can go on
+}
+
+static void append(json_t *list, json_t *value)
+{
+	if (!value || json_array_append_new(list, value) < 0)
+		abort();
+}
+
+static uint64_t now_ms(const struct control *c)
+{
+	return clock_at(&c->clock, clock_monotonic_us());
+}
+
+static const char *state_name(const struct control_room *room)
+{
+	static const char *const names[] = {
+		[GATE_OPEN] = "open", [GATE_PAUSED] = "paused", [GATE_CLOSED] = "closed"};
+	return names[rooms_state(room)];
+}
+
+static const char *mode_name(const struct control_room *room)
+{
+	static const char *const names[] = {[GATE_MODE_AUTO] = "auto",
+		[GATE_MODE_ALWAYS] = "always",
+		[GATE_MODE_OFF] = "off",
+		[GATE_MODE_REJECT] = "reject"};
+	return names[rooms_mode(room)];
+}
+
+// What fits a line of `show rooms`.
+static json_t *room_line(
+	struct control *c, const struct control_room *room, const struct controller_view *view)
+{
+	(void)c;
+	json_t *line = json_object();
+	set(line, "room", json_string(room->config->name));
+	set(line, "state", json_string(state_name(room)));
+	set(line, "mode", json_string(mode_name(room)));
+	set(line, "waiting", number(view->waiting));
+	set(line, "called", number(view->called));
+	set(line, "present", number(view->present));
+	set(line, "sessions", number(view->sessions));
+	set(line, "capacity",
+		room->config->capacity ? number(room->config->capacity) : json_null());
+	set(line, "admitted", number(view->admitted_total));
+	set(line, "admit_rate", json_real(view->admit_rate));
+	return line;
+}
+
+json_t *show_rooms(struct control *c)
+{
+	json_t *list = json_array();
+	for (uint32_t i = 0; i < c->room_count; i++) {
+		struct controller_view view;
+		controller_look(c->rooms[i].controller, now_ms(c), &view);
+		append(list, room_line(c, &c->rooms[i], &view));
+	}
+	return list;
+}
+
+static void set_key(json_t *object, const char *name, uint64_t key)
+{
+	char hex[17];
+	snprintf(hex, sizeof(hex), "%016llx", (unsigned long long)key);
+	set(object, name, json_string(hex));
+}
+
+json_t *show_room(struct control *c, struct control_room *room)
+{
+	struct controller_view view;
+	controller_look(room->controller, now_ms(c), &view);
+	json_t *all = room_line(c, room, &view);
+	set(all, "path", json_string(room->config->path));
+	set(all, "message", room->message[0] ? json_string(room->message) : json_null());
+	set_key(all, "threshold", view.threshold);
+	set_key(all, "floor", view.floor);
+	set(all, "reserved", number(view.reserved));
+	set(all, "sessions_max_seen", number(view.sessions_max_seen));
+	set(all, "direct", number(view.direct_total));
+	set(all, "undone", number(view.undone_total));
+	set(all, "lapsed", number(view.lapsed_total));
+	set(all, "left", number(view.left_total));
+	set(all, "ended", number(view.ended_total));
+	set(all, "expired", number(view.expired_total));
+	set(all, "overtakes", number(view.overtakes_total));
+	set(all, "passed_uncounted", number(claims_passed(c->claims, room->line_id)));
+	set(all, "yield", json_real(view.yield));
+	set(all, "outflow", json_real(view.outflow));
+	set(all, "slot_ms", number(view.slot_ms));
+	uint64_t quiet_ms = claims_quiet_until(c->claims, room->line_id);
+	set(all, "quiet_until", quiet_ms ? number(quiet_ms / 1000) : json_null());
+	set(all, "store", show_store(c));
+	return all;
+}
+
+json_t *show_workers(struct control *c)
+{
+	json_t *list = json_array();
+	for (unsigned i = 0; i < c->worker_count; i++) {
+		const struct worker *worker = c->workers[i];
+		const struct counters *counters = worker_counters(worker);
+		json_t *line = json_object();
+		set(line, "worker", number(i));
+		set(line, "core", number(worker_cpu(worker)));
+		set(line, "state", json_string(c->watch[i].stands_still ? "stands still" : "runs"));
+		set(line, "connections", number(worker_connections(worker)));
+		set(line, "busy", number(worker_busy(worker)));
+		set(line, "requests", number(counters_get(counters, COUNTER_requests)));
+		set(line, "turns", number(counters_get(counters, COUNTER_turns)));
+		append(list, line);
+	}
+	return list;
+}
+
+static void add_counter(
+	json_t *list, const char *part, const char *name, const char *text, uint64_t value)
+{
+	json_t *line = json_object();
+	set(line, "part", json_string(part));
+	set(line, "counter", json_string(name));
+	set(line, "value", number(value));
+	set(line, "text", json_string(text));
+	append(list, line);
+}
+
+static void add_worker_counters(struct control *c, json_t *list)
+{
+	for (int which = 0; which < COUNTER_COUNT; which++) {
+		uint64_t sum = 0;
+		for (unsigned i = 0; i < c->worker_count; i++)
+			sum += counters_get(worker_counters(c->workers[i]), (enum counter)which);
+		add_counter(list, "worker", counters_names[which], counters_texts[which], sum);
+	}
+}
+
+static void add_socket_counters(struct control *c, json_t *list)
+{
+	for (int which = 0; which < SOCKETS_COUNTERS_COUNT; which++) {
+		uint64_t sum = 0;
+		for (unsigned i = 0; i < c->worker_count; i++)
+			sum += sockets_stats(worker_driver(c->workers[i]))->counters[which];
+		add_counter(list, "sockets", sockets_counter_name((enum sockets_counter)which),
+			sockets_counter_text((enum sockets_counter)which), sum);
+	}
+}
+
+static void add_origin_counters(struct control *c, json_t *list)
+{
+	struct origin_counters sum = {0};
+	for (unsigned i = 0; i < c->worker_count; i++) {
+		const struct origin_counters *of = origin_counters(worker_origin(c->workers[i]));
+#define X(name, text) sum.name += of->name;
+		ORIGIN_COUNTERS(X)
+#undef X
+	}
+#define X(name, text) add_counter(list, "origin", #name, text, sum.name);
+	ORIGIN_COUNTERS(X)
+#undef X
+}
+
+json_t *show_counters(struct control *c)
+{
+	json_t *list = json_array();
+	const struct claims_counters *claims = claims_counters(c->claims);
+	add_worker_counters(c, list);
+	add_socket_counters(c, list);
+	add_origin_counters(c, list);
+#define X(name, text) add_counter(list, "claims", #name, text, claims->name);
+	CLAIMS_COUNTERS(X)
+#undef X
+	const struct store_status *store = store_poll(c->store, now_ms(c));
+	add_counter(list, "store", "commits", "transactions written", store->commits_total);
+	add_counter(list, "store", "failures", "transactions that failed", store->failures_total);
+	add_counter(list, "store", "unsaved", "records that could not be written yet",
+		store->unsaved_count);
+	add_counter(list, "control", "ended", "sessions in the set of those that ended early",
+		ended_count(c->words.ended));
+	add_counter(list, "control", "stalls", "times that a worker stood still", c->stalls_total);
+	return list;
+}
+
+json_t *show_store(struct control *c)
+{
+	const struct store_status *status = store_poll(c->store, now_ms(c));
+	json_t *store = json_object();
+	set(store, "state", json_string(status->is_unsaved ? "unsaved" : "saved"));
+	set(store, "unsaved", number(status->unsaved_count));
+	set(store, "since",
+		status->is_unsaved ? number(status->unsaved_since_ms / 1000) : json_null());
+	set(store, "error", status->error[0] ? json_string(status->error) : json_null());
+	return store;
+}
+
+#define SERVERS_MAX 1024u
+
+static void add_server(
+	struct control *c, json_t *list, const char *site, const struct origin_table_server *server)
+{
+	struct origin_server_stat stats[SERVERS_MAX];
+	uint64_t exchanges = 0, kept = 0, aside_us = 0;
+	for (unsigned i = 0; i < c->worker_count; i++) {
+		uint32_t count =
+			origin_server_stats(worker_origin(c->workers[i]), stats, SERVERS_MAX);
+		for (uint32_t j = 0; j < count; j++) {
+			if (stats[j].id != server->id)
+				continue;
+			exchanges += stats[j].exchanges;
+			kept += stats[j].kept;
+			if (stats[j].aside_us > aside_us)
+				aside_us = stats[j].aside_us;
+		}
+	}
+	json_t *line = json_object();
+	set(line, "site", json_string(site));
+	set(line, "server", json_stringn(server->name.at, server->name.len));
+	set(line, "requests", number(exchanges));
+	set(line, "kept", number(kept));
+	set(line, "state", json_string(aside_us ? "set aside" : "in use"));
+	append(list, line);
+}
+
+json_t *show_origin(struct control *c)
+{
+	json_t *list = json_array();
+	const struct snapshot *snapshot = atomic_load(&c->words.current);
+	const struct origin_table *table = snapshot->origins;
+	for (uint32_t i = 0; i < table->origin_count; i++) {
+		const struct origin_table_origin *origin = &table->origins[i];
+		char site[GATE_NAME_MAX + 1];
+		snprintf(site, sizeof(site), "%.*s", (int)origin->name.len, origin->name.at);
+		for (uint32_t j = 0; j < origin->server_count; j++)
+			add_server(c, list, site, &table->servers[origin->server_first + j]);
+	}
+	return list;
+}
+
+json_t *show_secrets(struct control *c)
+{
+	static const char *const states[] = {
+		[SECRETS_NEXT] = "next", [SECRETS_CURRENT] = "current", [SECRETS_OLD] = "old"};
+	struct secrets_view views[SECRETS_MAX];
+	uint32_t count = secrets_list(c->secrets, views);
+	json_t *list = json_array();
+	for (uint32_t i = 0; i < count; i++) {
+		json_t *line = json_object();
+		set(line, "secret", number(views[i].id));
+		set(line, "state", json_string(states[views[i].state]));
+		set(line, "created", number(views[i].created_s));
+		set(line, "retires",
+			views[i].state == SECRETS_OLD ? number(views[i].retire_s) : json_null());
+		append(list, line);
+	}
+	return list;
+}
+
+json_t *show_cluster(struct control *c)
+{
+	json_t *cluster = json_object();
+	set(cluster, "appliances", number(1));
+	set(cluster, "conductor", json_true());
+	set(cluster, "now", number(now_ms(c) / 1000));
+	set(cluster, "started", number(c->started_ms / 1000));
+	set(cluster, "system_clock_ahead_ms", json_integer(c->clock.behind_ms));
+	set(cluster, "store", show_store(c));
+	return cluster;
+}
+
+static const struct control_room *room_of(const struct control *c, uint32_t line_id)
+{
+	for (uint32_t i = 0; i < c->room_count; i++)
+		if (c->rooms[i].line_id == line_id)
+			return &c->rooms[i];
+	return NULL;
+}
+
+// Where the holder of a ticket stands, by the words of its line, as a worker would see it.
+static void set_place(json_t *all, const struct place_line *line, uint64_t key)
+{
+	uint64_t rank;
+	bool exact = place_rank(line, key, &rank);
+	uint64_t threshold = atomic_load(&line->threshold), floor = atomic_load(&line->floor);
+	uint64_t before = atomic_load(&line->threshold_rank);
+	const char *stands = key < floor       ? "lapsed or used"
+			     : key < threshold ? "called"
+					       : "waiting";
+	set(all, "stands", json_string(stands));
+	set(all, "position", number(rank + 1));
+	set(all, "ahead", number(key < threshold || rank < before ? 0 : rank - before));
+	set(all, "exact", json_boolean(exact));
+}
+
+json_t *show_token(struct control *c, const struct token *token, bool is_signed)
+{
+	const struct control_room *room = room_of(c, token->line_id);
+	json_t *all = json_object();
+	set(all, "kind", json_string(token->kind == TOKEN_TICKET ? "ticket" : "pass"));
+	set(all, "signed", json_boolean(is_signed));
+	set(all, "secret", number(token->secret_id));
+	set(all, "room", room ? json_string(room->config->name) : json_null());
+	set_key(all, token->kind == TOKEN_TICKET ? "key" : "session", token->key);
+	set_key(all, "visitor", token->visitor);
+	set(all, "issued", number(token->issued));
+	if (token->kind == TOKEN_TICKET) {
+		set(all, "slot_ms", number(place_slot(token->key) * PLACE_SLOT_MS));
+		if (room)
+			set_place(all, room->line, token->key);
+		return all;
+	}
+	set(all, "expires", number(token->expires));
+	const char *stands = token->expires <= now_ms(c) / 1000      ? "run out"
+			     : ended_has(c->words.ended, token->key) ? "ended"
+								     : "inside";
+	set(all, "stands", json_string(stands));
+	return all;
+}

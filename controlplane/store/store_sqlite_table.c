@@ -1,0 +1,311 @@
+// One row of `writes` and `reads` below for each kind. Numbers of 64 bits are stored as SQLite's
+// signed integers, bit for bit; they are compared with nothing in SQL but themselves.
+//
+// The tables are STRICT, so a damaged row can not turn into a value of another type unnoticed.
+
+#include "controlplane/store/store_sqlite_table.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STRINGIFY(x) #x
+#define NUMBER(x) STRINGIFY(x)
+
+const char store_sqlite_table_schema[] =
+	"CREATE TABLE sessions (line INTEGER NOT NULL, visitor INTEGER NOT NULL,"
+	" session INTEGER NOT NULL, key INTEGER NOT NULL, expires INTEGER NOT NULL,"
+	" over INTEGER NOT NULL, PRIMARY KEY (line, visitor)) STRICT, WITHOUT ROWID;"
+	"CREATE TABLE ended (session INTEGER PRIMARY KEY, line INTEGER NOT NULL,"
+	" expires INTEGER NOT NULL) STRICT;"
+	"CREATE INDEX ended_expires ON ended (expires);"
+	"CREATE TABLE lines (line INTEGER PRIMARY KEY, threshold INTEGER NOT NULL,"
+	" floor INTEGER NOT NULL) STRICT;"
+	"CREATE TABLE rooms (line INTEGER PRIMARY KEY, state INTEGER NOT NULL,"
+	" mode INTEGER NOT NULL, message TEXT NOT NULL) STRICT;"
+	"CREATE TABLE secrets (id INTEGER PRIMARY KEY, key BLOB NOT NULL,"
+	" created INTEGER NOT NULL, retire INTEGER NOT NULL) STRICT;"
+	"CREATE TABLE clock (id INTEGER PRIMARY KEY CHECK (id = 1), ms INTEGER NOT NULL) STRICT;"
+	"CREATE TABLE configs (id INTEGER PRIMARY KEY, ms INTEGER NOT NULL,"
+	" hash BLOB NOT NULL) STRICT;"
+	"CREATE TABLE audit (id INTEGER PRIMARY KEY, ms INTEGER NOT NULL,"
+	" text TEXT NOT NULL) STRICT;"
+	// What the clock and the history drop by themselves.
+	"CREATE TRIGGER ended_expire AFTER INSERT ON clock BEGIN"
+	" DELETE FROM ended WHERE expires <= new.ms / 1000; END;"
+	"CREATE TRIGGER configs_trim AFTER INSERT ON configs BEGIN"
+	" DELETE FROM configs WHERE id <= new.id - " NUMBER(
+		STORE_HISTORY_MAX) "; END;"
+				   "CREATE TRIGGER audit_trim AFTER INSERT ON audit BEGIN"
+				   " DELETE FROM audit WHERE id <= new.id - " NUMBER(
+					   STORE_HISTORY_MAX) "; END;";
+
+static void bind_session(sqlite3_stmt *to, const struct store_record *r)
+{
+	sqlite3_bind_int64(to, 1, r->session.line_id);
+	sqlite3_bind_int64(to, 2, (sqlite3_int64)r->session.visitor);
+	sqlite3_bind_int64(to, 3, (sqlite3_int64)r->session.session);
+	sqlite3_bind_int64(to, 4, (sqlite3_int64)r->session.key);
+	sqlite3_bind_int64(to, 5, r->session.expires);
+	sqlite3_bind_int64(to, 6, r->session.is_over);
+}
+
+static void bind_renewed(sqlite3_stmt *to, const struct store_record *r)
+{
+	sqlite3_bind_int64(to, 1, r->session.line_id);
+	sqlite3_bind_int64(to, 2, (sqlite3_int64)r->session.visitor);
+	sqlite3_bind_int64(to, 3, r->session.expires);
+}
+
+static void bind_visitor(sqlite3_stmt *to, const struct store_record *r)
+{
+	sqlite3_bind_int64(to, 1, r->session.line_id);
+	sqlite3_bind_int64(to, 2, (sqlite3_int64)r->session.visitor);
+}
+
+static void bind_ended(sqlite3_stmt *to, const struct store_record *r)
+{
+	sqlite3_bind_int64(to, 1, (sqlite3_int64)r->ended.session);
+	sqlite3_bind_int64(to, 2, r->ended.line_id);
+	sqlite3_bind_int64(to, 3, r->ended.expires);
+}
+
+static void bind_line(sqlite3_stmt *to, const struct store_record *r)
+{
+	sqlite3_bind_int64(to, 1, r->line.line_id);
+	sqlite3_bind_int64(to, 2, (sqlite3_int64)r->line.threshold);
+	sqlite3_bind_int64(to, 3, (sqlite3_int64)r->line.floor);
+}
+
+static void bind_room(sqlite3_stmt *to, const struct store_record *r)
+{
+	sqlite3_bind_int64(to, 1, r->room.line_id);
+	sqlite3_bind_int64(to, 2, r->room.state);
+	sqlite3_bind_int64(to, 3, r->room.mode);
+	sqlite3_bind_text(to, 4, r->room.message, -1, SQLITE_STATIC);
+}
+
+static void bind_secret(sqlite3_stmt *to, const struct store_record *r)
+{
+	sqlite3_bind_int64(to, 1, r->secret.id);
+	sqlite3_bind_blob(to, 2, r->secret.key, STORE_SECRET_BYTES, SQLITE_STATIC);
+	sqlite3_bind_int64(to, 3, (sqlite3_int64)r->secret.created_s);
+	sqlite3_bind_int64(to, 4, (sqlite3_int64)r->secret.retire_s);
+}
+
+static void bind_secret_id(sqlite3_stmt *to, const struct store_record *r)
+{
+	sqlite3_bind_int64(to, 1, r->secret.id);
+}
+
+static void bind_clock(sqlite3_stmt *to, const struct store_record *r)
+{
+	sqlite3_bind_int64(to, 1, (sqlite3_int64)r->clock.ms);
+}
+
+static void bind_config(sqlite3_stmt *to, const struct store_record *r)
+{
+	sqlite3_bind_int64(to, 1, (sqlite3_int64)r->config.ms);
+	sqlite3_bind_blob(to, 2, r->config.hash, STORE_HASH_BYTES, SQLITE_STATIC);
+}
+
+static void bind_audit(sqlite3_stmt *to, const struct store_record *r)
+{
+	sqlite3_bind_int64(to, 1, (sqlite3_int64)r->audit.ms);
+	sqlite3_bind_text(to, 2, r->audit.text, -1, SQLITE_STATIC);
+}
+
+#define OF_VISITOR " WHERE line = ?1 AND visitor = ?2"
+
+static const struct {
+	const char *sql;
+	void (*bind)(sqlite3_stmt *to, const struct store_record *r);
+} writes[] = {
+	[STORE_GRANTED] = {"INSERT OR REPLACE INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+		bind_session},
+	[STORE_RENEWED] = {"UPDATE sessions SET expires = ?3" OF_VISITOR, bind_renewed},
+	[STORE_OVER] = {"UPDATE sessions SET over = 1" OF_VISITOR, bind_visitor},
+	[STORE_FORGOTTEN] = {"DELETE FROM sessions" OF_VISITOR, bind_visitor},
+	[STORE_ENDED] = {"INSERT OR REPLACE INTO ended VALUES (?1, ?2, ?3)", bind_ended},
+	[STORE_LINE] = {"INSERT OR REPLACE INTO lines VALUES (?1, ?2, ?3)", bind_line},
+	[STORE_ROOM] = {"INSERT OR REPLACE INTO rooms VALUES (?1, ?2, ?3, ?4)", bind_room},
+	[STORE_SECRET] = {"INSERT OR REPLACE INTO secrets VALUES (?1, ?2, ?3, ?4)", bind_secret},
+	[STORE_SECRET_FORGOTTEN] = {"DELETE FROM secrets WHERE id = ?1", bind_secret_id},
+	[STORE_CLOCK] = {"INSERT OR REPLACE INTO clock VALUES (1, ?1)", bind_clock},
+	[STORE_CONFIG] = {"INSERT INTO configs (ms, hash) VALUES (?1, ?2)", bind_config},
+	[STORE_AUDIT] = {"INSERT INTO audit (ms, text) VALUES (?1, ?2)", bind_audit},
+};
+#define KINDS (sizeof(writes) / sizeof(writes[0]))
+
+// Rows that cannot be are damage.
+static bool read_u32(sqlite3_stmt *row, int column, uint32_t *value)
+{
+	sqlite3_int64 wide = sqlite3_column_int64(row, column);
+	*value = (uint32_t)wide;
+	return wide >= 0 && wide <= UINT32_MAX;
+}
+
+static bool read_u8(sqlite3_stmt *row, int column, uint8_t *value)
+{
+	sqlite3_int64 wide = sqlite3_column_int64(row, column);
+	*value = (uint8_t)wide;
+	return wide >= 0 && wide <= UINT8_MAX;
+}
+
+static uint64_t read_u64(sqlite3_stmt *row, int column)
+{
+	return (uint64_t)sqlite3_column_int64(row, column);
+}
+
+static bool read_bytes(sqlite3_stmt *row, int column, uint8_t *value, int bytes)
+{
+	if (sqlite3_column_bytes(row, column) != bytes)
+		return false;
+	memcpy(value, sqlite3_column_blob(row, column), (size_t)bytes);
+	return true;
+}
+
+static bool read_text(sqlite3_stmt *row, int column, const char **value)
+{
+	*value = (const char *)sqlite3_column_text(row, column);
+	return *value && strlen(*value) <= STORE_TEXT_MAX;
+}
+
+static bool read_session(sqlite3_stmt *row, struct store_record *r)
+{
+	uint8_t is_over;
+	r->session.visitor = read_u64(row, 1);
+	r->session.session = read_u64(row, 2);
+	r->session.key = read_u64(row, 3);
+	bool is_whole = read_u32(row, 0, &r->session.line_id) &&
+			read_u32(row, 4, &r->session.expires) && read_u8(row, 5, &is_over);
+	if (!is_whole || is_over > 1)
+		return false;
+	r->session.is_over = is_over;
+	return true;
+}
+
+static bool read_ended(sqlite3_stmt *row, struct store_record *r)
+{
+	r->ended.session = read_u64(row, 0);
+	return read_u32(row, 1, &r->ended.line_id) && read_u32(row, 2, &r->ended.expires);
+}
+
+static bool read_line(sqlite3_stmt *row, struct store_record *r)
+{
+	r->line.threshold = read_u64(row, 1);
+	r->line.floor = read_u64(row, 2);
+	return read_u32(row, 0, &r->line.line_id);
+}
+
+static bool read_room(sqlite3_stmt *row, struct store_record *r)
+{
+	return read_u32(row, 0, &r->room.line_id) && read_u8(row, 1, &r->room.state) &&
+	       read_u8(row, 2, &r->room.mode) && read_text(row, 3, &r->room.message);
+}
+
+static bool read_secret(sqlite3_stmt *row, struct store_record *r)
+{
+	r->secret.created_s = read_u64(row, 2);
+	r->secret.retire_s = read_u64(row, 3);
+	return read_u8(row, 0, &r->secret.id) && r->secret.id > 0 &&
+	       read_bytes(row, 1, r->secret.key, STORE_SECRET_BYTES);
+}
+
+static bool read_clock(sqlite3_stmt *row, struct store_record *r)
+{
+	r->clock.ms = read_u64(row, 0);
+	return true;
+}
+
+static bool read_config(sqlite3_stmt *row, struct store_record *r)
+{
+	r->config.ms = read_u64(row, 0);
+	return read_bytes(row, 1, r->config.hash, STORE_HASH_BYTES);
+}
+
+static bool read_audit(sqlite3_stmt *row, struct store_record *r)
+{
+	r->audit.ms = read_u64(row, 0);
+	return read_text(row, 1, &r->audit.text);
+}
+
+static const struct {
+	const char *sql;
+	bool (*read)(sqlite3_stmt *row, struct store_record *r);
+} reads[KINDS] = {
+	[STORE_GRANTED] = {"SELECT line, visitor, session, key, expires, over FROM sessions"
+			   " ORDER BY line, expires",
+		read_session},
+	[STORE_ENDED] = {"SELECT session, line, expires FROM ended ORDER BY expires", read_ended},
+	[STORE_LINE] = {"SELECT line, threshold, floor FROM lines", read_line},
+	[STORE_ROOM] = {"SELECT line, state, mode, message FROM rooms", read_room},
+	[STORE_SECRET] = {"SELECT id, key, created, retire FROM secrets ORDER BY created",
+		read_secret},
+	[STORE_CLOCK] = {"SELECT ms FROM clock", read_clock},
+	[STORE_CONFIG] = {"SELECT ms, hash FROM configs ORDER BY id", read_config},
+	[STORE_AUDIT] = {"SELECT ms, text FROM audit ORDER BY id", read_audit},
+};
+
+struct store_sqlite_table {
+	sqlite3_stmt *writes[KINDS];
+};
+
+int store_sqlite_table_create(sqlite3 *db, struct store_sqlite_table **table)
+{
+	struct store_sqlite_table *made = calloc(1, sizeof(*made));
+	int ret = made ? SQLITE_OK : SQLITE_NOMEM;
+	for (size_t kind = 1; kind < KINDS && ret == SQLITE_OK; kind++)
+		ret = sqlite3_prepare_v3(db, writes[kind].sql, -1, SQLITE_PREPARE_PERSISTENT,
+			&made->writes[kind], NULL);
+	if (ret != SQLITE_OK) {
+		store_sqlite_table_destroy(made);
+		return ret;
+	}
+	*table = made;
+	return SQLITE_OK;
+}
+
+void store_sqlite_table_destroy(struct store_sqlite_table *table)
+{
+	if (!table)
+		return;
+	for (size_t kind = 1; kind < KINDS; kind++)
+		sqlite3_finalize(table->writes[kind]);
+	free(table);
+}
+
+int store_sqlite_table_write(struct store_sqlite_table *table, const struct store_record *record)
+{
+	assert(record->kind > 0 && record->kind < KINDS);
+	sqlite3_stmt *statement = table->writes[record->kind];
+	writes[record->kind].bind(statement, record);
+	sqlite3_step(statement);
+	int ret = sqlite3_reset(statement); // what the step failed with
+	sqlite3_clear_bindings(statement);
+	return ret;
+}
+
+int store_sqlite_table_read(
+	sqlite3 *db, enum store_kind kind, uint64_t max, store_record_fn *record, void *ctx)
+{
+	assert(kind < KINDS && reads[kind].sql);
+	sqlite3_stmt *row;
+	int ret = sqlite3_prepare_v2(db, reads[kind].sql, -1, &row, NULL);
+	if (ret != SQLITE_OK)
+		return ret;
+	uint64_t count = 0;
+	while ((ret = sqlite3_step(row)) == SQLITE_ROW) {
+		struct store_record r = {.kind = kind};
+		if (!reads[kind].read(row, &r))
+			ret = SQLITE_CORRUPT;
+		else if (count++ == max)
+			ret = SQLITE_TOOBIG;
+		if (ret != SQLITE_ROW)
+			break;
+		record(ctx, &r);
+		explicit_bzero(&r, sizeof(r)); // it may have been a secret
+	}
+	sqlite3_finalize(row);
+	return ret == SQLITE_DONE ? SQLITE_OK : ret;
+}

@@ -1,0 +1,157 @@
+// One turn of control: the claims of all workers, their answers, and what is due each second.
+
+#include "controlplane/turn.h"
+
+#include "controlplane/log.h"
+#include "controlplane/publish.h"
+#include "controlplane/reload.h"
+
+#include <rte_rcu_qsbr.h>
+
+#include <inttypes.h>
+#include <sys/random.h>
+
+#define STILL_US 1000000u // a worker whose turns stand still for so long is reported
+
+static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms);
+
+// What refused claims of the called workers have published since the last turn.
+static void take_refused(struct control *c, uint64_t now_ms)
+{
+	for (unsigned i = 0; i < c->worker_count; i++) {
+		uint32_t line_id, poll_after;
+		uint64_t key;
+		if (worker_take_refused(c->workers[i], &line_id, &key, &poll_after))
+			claims_refused(c->claims, line_id, key, poll_after, now_ms);
+	}
+}
+
+static uint32_t drain_rings(struct control *c)
+{
+	uint32_t count = 0;
+	if (claims_is_busy(c->claims))
+		return 0;
+	for (unsigned i = 0; i < c->worker_count; i++)
+		count += rings_pop_claims(
+			c->rings[i], &c->claims_buffer[count], CLAIMS_TURN_MAX - count);
+	return count;
+}
+
+void turn(struct control *c)
+{
+	uint64_t now_us = clock_monotonic_us();
+	uint64_t now_ms = clock_at(&c->clock, now_us);
+	take_refused(c, now_ms);
+	uint32_t count = drain_rings(c);
+	claims_turn(c->claims, c->claims_buffer, count, now_ms);
+	place_file_set_clock(c->places, now_ms);
+	publish_collect(&c->words);
+	if (now_us >= c->second_us + 1000000) {
+		c->second_us = now_us;
+		each_second(c, now_us, now_ms);
+	}
+	// After the store: a commit that takes long makes the heartbeat old, and workers hold.
+	atomic_store_explicit(&c->words.heartbeat_us, clock_monotonic_us(), memory_order_relaxed);
+	if (count == CLAIMS_TURN_MAX)
+		event_active(c->wake, EV_READ, 0); // there may be more
+}
+
+// A worker is well if it makes turns, or sleeps because nothing happens.
+static bool watch_worker(struct control *c, unsigned index, uint64_t now_us)
+{
+	struct control_watch *watch = &c->watch[index];
+	uint64_t turns = counters_get(worker_counters(c->workers[index]), COUNTER_turns);
+	if (turns != watch->turns || worker_is_asleep(c->workers[index])) {
+		if (watch->stands_still)
+			log_warning("worker %u goes on after %" PRIu64 " ms", index,
+				(now_us - watch->since_us) / 1000);
+		*watch = (struct control_watch){.turns = turns};
+		return true;
+	}
+	if (watch->since_us == 0)
+		watch->since_us = now_us;
+	if (now_us < watch->since_us + STILL_US)
+		return true;
+	if (!watch->stands_still) {
+		watch->stands_still = true;
+		c->stalls_total++;
+		log_error("worker %u stands still for %" PRIu64 " ms", index,
+			(now_us - watch->since_us) / 1000);
+	}
+	return false;
+}
+
+static void watch_store(struct control *c, uint64_t now_ms)
+{
+	const struct store_status *status = store_poll(c->store, now_ms);
+	if (status->is_unsaved && !c->was_unsaved)
+		log_error("unsaved: the store cannot be written (%s); admitting from memory",
+			status->error);
+	if (!status->is_unsaved && c->was_unsaved)
+		log_info("saved: the store has caught up");
+	c->was_unsaved = status->is_unsaved;
+}
+
+static void watch_clock(struct control *c, uint64_t now_us)
+{
+	clock_slew(&c->clock, now_us, clock_system_ms());
+	atomic_store_explicit(&c->words.clock_offset_ms, c->clock.offset_ms, memory_order_relaxed);
+	int64_t behind_ms = c->clock.behind_ms;
+	bool is_stepped = behind_ms > CLOCK_STEP_MS || behind_ms < -CLOCK_STEP_MS;
+	if (is_stepped && !c->was_stepped)
+		log_warning("the system's clock is %" PRId64
+			    " ms from cluster time; following it by %d ms a second",
+			behind_ms, CLOCK_SLEW_MS_PER_S);
+	c->was_stepped = is_stepped;
+}
+
+static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms)
+{
+	bool is_well = true;
+	for (unsigned i = 0; i < c->worker_count; i++)
+		is_well &= watch_worker(c, i, now_us);
+	atomic_store_explicit(&c->words.is_unhealthy, !is_well, memory_order_relaxed);
+	watch_clock(c, now_us);
+	watch_store(c, now_ms);
+	ended_sweep(c->words.ended, (uint32_t)(now_ms / 1000));
+	if (secrets_poll(c->secrets, now_ms / 1000))
+		reload_snapshot(c);
+}
+
+static uint32_t seam_answer(
+	void *ctx, uint32_t worker, const struct claim_answer *answers, uint32_t count)
+{
+	struct control *c = ctx;
+	uint32_t taken = 0;
+	while (taken < count && rings_push_answer(c->rings[worker], &answers[taken]))
+		taken++;
+	worker_wake(c->workers[worker]);
+	return taken;
+}
+
+static uint64_t seam_barrier_begin(void *ctx)
+{
+	struct control *c = ctx;
+	return rte_rcu_qsbr_start(c->words.quiescent);
+}
+
+static bool seam_barrier_passed(void *ctx, uint64_t token)
+{
+	struct control *c = ctx;
+	return rte_rcu_qsbr_check(c->words.quiescent, token, false) == 1;
+}
+
+static uint64_t seam_session_id(void *ctx)
+{
+	(void)ctx;
+	uint64_t id = 0;
+	while (id == 0)
+		if (getrandom(&id, sizeof(id), 0) != sizeof(id))
+			id = 0;
+	return id;
+}
+
+const struct claims_seams turn_seams = {.answer = seam_answer,
+	.barrier_begin = seam_barrier_begin,
+	.barrier_passed = seam_barrier_passed,
+	.session_id = seam_session_id};

@@ -1,0 +1,10 @@
+// One turn of control: claims of all workers, their answers, what is due each second.
+#pragma once
+
+#include "controlplane/control.h"
+
+// Every CONTROL_TICK_MS, and at once when claims came.
+void turn(struct control *c);
+
+// How claims reach workers; `ctx` is to be set to the control.
+extern const struct claims_seams turn_seams;

@@ -1,0 +1,239 @@
+// A decision carried out: an answer of ours, a claim with the request parked, or an exchange with
+// the origin.
+
+#include "dataplane/act.h"
+
+#include "dataplane/client.h"
+#include "dataplane/forward.h"
+#include "dataplane/gate/answer.h"
+#include "dataplane/report.h"
+
+#include <assert.h>
+#include <string.h>
+
+static void decide_item(struct worker *w, struct item *item, struct decision *decision);
+static void reply(struct worker *w, struct item *item, const struct decision *decision);
+static bool park(struct worker *w, struct item *item, const struct decision *decision);
+static void count_decision(struct worker *w, const struct decision *decision);
+
+static bool method_is_ours_to_refuse(const struct item *item)
+{
+	return item->head.method == HTTP_CONNECT || item->head.method == HTTP_TRACE;
+}
+
+// Whether one more pre-flight of the site may pass in this second.
+static bool preflight_may_pass(struct worker *w, const struct gate_site *site)
+{
+	struct preflights *seen = &w->preflights[site->index % SITES_MAX];
+	if (seen->second != w->now_s)
+		*seen = (struct preflights){.second = w->now_s};
+	return seen->count++ < site->preflight_rate;
+}
+
+void act(struct worker *w, struct item *item)
+{
+	struct decision decision;
+	if (method_is_ours_to_refuse(item)) {
+		act_refuse(w, item->conn, 501);
+		return;
+	}
+	decide_item(w, item, &decision);
+	if (decision.action == DECIDE_CLAIM && !park(w, item, &decision)) {
+		if (item->conn->state == CONN_FREE)
+			return;
+		item->answer_is_late = true; // as if control had not answered
+		decide_item(w, item, &decision);
+	}
+	if (decision.refuses_claim)
+		report_refused(
+			w, decision.claim.line_id, decision.claim.key, decision.claim.poll_after);
+	if (decision.is_preflight && !preflight_may_pass(w, item->request.site)) {
+		inside_count(w, COUNTER_preflight_limited);
+		decision.action = DECIDE_ANSWER;
+		decision.answer = DECIDE_UNAVAILABLE;
+	}
+	count_decision(w, &decision);
+	if (decision.action == DECIDE_FORWARD)
+		forward(w, item, &decision);
+	else if (decision.action == DECIDE_ANSWER)
+		reply(w, item, &decision);
+}
+
+static void decide_item(struct worker *w, struct item *item, struct decision *decision)
+{
+	const struct gate_request *request = &item->request;
+	const struct snapshot_words *words = w->plan.words;
+	struct decide_input input = {.request = request,
+		.answer = item->answer,
+		.answer_is_late = item->answer_is_late,
+		.pass_has_ended =
+			request->pass && ended_has(words->ended, request->pass->token.key),
+		.is_held = w->is_held,
+		.is_draining = w->is_draining,
+		.is_unhealthy = atomic_load_explicit(&words->is_unhealthy, memory_order_relaxed),
+		.appliance = w->plan.appliance,
+		.now_ms = w->now_ms,
+		.now_s = w->now_s,
+		.fresh_visitor = random_u64(w->random),
+		.random = random_u32(w->random)};
+	decide(&input, decision);
+	assert(decision->action != DECIDE_CLAIM || !item->answer_is_late);
+	// A grant that this decision does not use goes back.
+	const struct claim_answer *answer = item->answer;
+	if (answer && answer->verdict == CLAIM_GRANTED && decision->session != answer->session &&
+		decision->pass.key != answer->session)
+		report_gone(w, answer);
+}
+
+// Why a request that nobody admitted did not get a claim, and what was done.
+static void count_decision(struct worker *w, const struct decision *decision)
+{
+	if (decision->was_minted)
+		inside_count(w, COUNTER_tickets);
+	if (decision->sets_pass)
+		inside_count(w, COUNTER_granted);
+	if (decision->action != DECIDE_ANSWER)
+		return;
+	static const int16_t counters[] = {[DECIDE_PAGE] = COUNTER_pages,
+		[DECIDE_STATUS] = COUNTER_polls,
+		[DECIDE_UNKNOWN] = COUNTER_bad_token,
+		[DECIDE_LEFT] = COUNTER_left,
+		[DECIDE_UNAVAILABLE] = COUNTER_unguarded_method,
+		[DECIDE_BAD_TARGET] = COUNTER_bad_target,
+		[DECIDE_MISDIRECTED] = COUNTER_misdirected};
+	if (decision->answer < sizeof(counters) / sizeof(counters[0]) &&
+		counters[decision->answer] > 0)
+		inside_count(w, (enum counter)counters[decision->answer]);
+}
+
+// Keep the request and ask control. Returns false if it cannot be asked; a connection that could
+// not keep its request is closed then.
+static bool park(struct worker *w, struct item *item, const struct decision *decision)
+{
+	struct conn *conn = item->conn;
+	if (w->parked_count >= w->plan.parked_max) {
+		inside_count(w, COUNTER_parked_full);
+		return false;
+	}
+	struct claim claim = decision->claim;
+	claim.worker = (uint8_t)w->plan.index;
+	claim.request = conn_index(&w->conns, conn);
+	claim.generation = conn->generation;
+	claim.sent_ms = w->now_ms;
+	if (!report_claim(w, &claim))
+		return false;
+	struct span whole = {item->head.bytes, item->head.head_bytes + item->rest.len};
+	if (item->is_kept && item->skip > 0)
+		conn_drop(conn, w->buffers, item->skip);
+	if (!item->is_kept && !conn_keep(conn, w->buffers, w->plan.buffer_bytes, whole)) {
+		inside_count(w, COUNTER_buffers_exhausted);
+		client_close(w, conn, true); // its answer will find it gone
+		return false;
+	}
+	conn->head_bytes = item->head.head_bytes;
+	conn_set_state(conn, CONN_PARKED);
+	w->parked_count++;
+	stream_pause(w->driver, conn->stream);
+	wheel_set(&w->wheel, &conn->deadline, w->now_us + WORKER_CLAIM_MS_MAX * 1000ull);
+	return true;
+}
+
+static struct answer_frame frame_of(const struct worker *w, const struct conn *conn)
+{
+	return (struct answer_frame){.date = w->date,
+		.secrets = &w->snapshot->secrets,
+		.now_s = w->now_s,
+		.minor = 1,
+		.close = w->is_draining || conn->has_ended,
+		.is_secure = conn->is_secure};
+}
+
+// Send what was rendered. Returns false if the connection is gone.
+static bool send_reply(struct worker *w, struct conn *conn, size_t bytes)
+{
+	struct span part = {w->reply, bytes};
+	if (stream_write(w->driver, conn->stream, &part, 1) == bytes)
+		return true;
+	inside_count(w, COUNTER_write_failed);
+	client_close(w, conn, true);
+	return false;
+}
+
+// Reports that go with an answer: a place or a session given back.
+static void report_left(struct worker *w, const struct item *item, const struct decision *decision)
+{
+	const struct gate_room *room = item->request.room;
+	if (!decision->leaves_ticket && !decision->leaves_pass)
+		return;
+	struct claim claim = {.worker = (uint8_t)w->plan.index,
+		.room = room->index,
+		.line_id = room->line_id,
+		.sent_ms = w->now_ms};
+	if (decision->leaves_ticket) {
+		claim.kind = CLAIM_LEAVE;
+		claim.key = decision->ticket.key;
+		claim.visitor = decision->ticket.visitor;
+		report_send(w, &claim);
+	}
+	if (decision->leaves_pass) {
+		claim.kind = CLAIM_END;
+		claim.key = 0;
+		claim.session = decision->pass.key;
+		claim.visitor = decision->pass.visitor;
+		claim.expires = decision->pass.expires;
+		report_send(w, &claim);
+	}
+}
+
+static void reply(struct worker *w, struct item *item, const struct decision *decision)
+{
+	struct conn *conn = item->conn;
+	struct carry_stale stale;
+	struct answer_frame frame = frame_of(w, conn);
+	carry_stale_find(&w->snapshot->map, &item->head, item->request.room, decision->sets_ticket,
+		w->now_s, &stale);
+	frame.minor = item->head.minor;
+	frame.is_head = item->head.method == HTTP_HEAD;
+	frame.site = item->request.site;
+	frame.stale = &stale;
+	frame.close = frame.close || !item->head.keep_alive || item->request.has_body;
+	size_t bytes = answer_render(decision, &item->request, &frame, w->reply);
+	assert(bytes <= REPLY_BYTES_MAX);
+	report_left(w, item, decision);
+	if (!send_reply(w, conn, bytes))
+		return;
+	conn->close_after = frame.close;
+	if (item->request.has_body) {
+		client_discard(w, conn);
+		return;
+	}
+	conn_set_idle(&w->conns, conn, true);
+	client_answered(w, conn);
+}
+
+void act_refuse(struct worker *w, struct conn *conn, unsigned status)
+{
+	struct answer_frame frame = frame_of(w, conn);
+	frame.close = true;
+	size_t bytes = answer_refusal(status, false, &frame, w->reply);
+	if (send_reply(w, conn, bytes))
+		client_discard(w, conn);
+}
+
+void act_refuse_too_large(struct worker *w, struct conn *conn, struct span head)
+{
+	struct http_head *salvaged = &w->items[w->item_count].head; // free: nothing was added
+	const struct gate_map *map = &w->snapshot->map;
+	struct carry_stale stale;
+	char scratch[MATCH_HOST_BYTES_MAX + 1];
+	struct span matched;
+	struct answer_frame frame = frame_of(w, conn);
+	carry_salvage(head, salvaged);
+	carry_stale_find(map, salvaged, NULL, 0, w->now_s, &stale);
+	frame.site = gate_map_site(map, salvaged->host, scratch, &matched);
+	frame.stale = &stale;
+	frame.close = true;
+	size_t bytes = answer_refusal(431, false, &frame, w->reply);
+	if (send_reply(w, conn, bytes))
+		client_discard(w, conn);
+}

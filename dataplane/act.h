@@ -1,0 +1,10 @@
+// A decision carried out. The worker's thread only.
+#pragma once
+
+#include "dataplane/inside.h"
+
+void act(struct worker *w, struct item *item);
+// A plain refusal, for heads that could not be read: status, and the connection closes.
+void act_refuse(struct worker *w, struct conn *conn, unsigned status);
+// 431, with the cookies expired that made the head so large.
+void act_refuse_too_large(struct worker *w, struct conn *conn, struct span head);

@@ -1,0 +1,203 @@
+// The requests of a turn: each head is read as its bytes come, then the tokens of all are verified
+// together, then each is decided and carried out.
+//
+// A head that came whole is read where it lies, in the driver's buffer; only what is incomplete is
+// copied. A connection has at most one request in the burst, so that pipelined requests are
+// answered in order; what follows a request is offered again when that one has been answered.
+
+#include "dataplane/burst.h"
+
+#include "dataplane/act.h"
+#include "dataplane/client.h"
+
+#include <assert.h>
+#include <string.h>
+
+// What follows a request, once it has been acted on.
+struct after {
+	struct conn *conn;
+	uint32_t generation;
+	bool is_kept, is_done;
+	uint32_t done; // bytes of the kept input that are done with
+	struct span rest;
+};
+
+static const unsigned refusals[] = {[HTTP_BAD] = 400,
+	[HTTP_TOO_LARGE] = 431,
+	[HTTP_LINE_TOO_LARGE] = 414,
+	[HTTP_VERSION] = 505};
+
+static enum counter refusal_counter(enum http_result result)
+{
+	if (result == HTTP_BAD)
+		return COUNTER_bad_head;
+	return result == HTTP_VERSION ? COUNTER_bad_version : COUNTER_head_too_large;
+}
+
+static void refuse(struct worker *w, struct conn *conn, struct span input, enum http_result result)
+{
+	inside_count(w, refusal_counter(result));
+	if (result == HTTP_TOO_LARGE)
+		act_refuse_too_large(w, conn, input);
+	else
+		act_refuse(w, conn, refusals[result]);
+}
+
+// The head is not whole: what came must outlive the turn, and the head has a deadline from its
+// first byte.
+static void wait_for_more(struct worker *w, struct conn *conn, struct span data)
+{
+	if (data.len > 0 && !conn_keep(conn, w->buffers, w->plan.buffer_bytes, data)) {
+		inside_count(w, COUNTER_buffers_exhausted);
+		act_refuse(w, conn, 503);
+		return;
+	}
+	if (conn->has_ended) {
+		client_close(w, conn, false);
+		return;
+	}
+	if (conn->is_idle && conn->buffered > 0) {
+		conn_set_idle(&w->conns, conn, false);
+		wheel_set(
+			&w->wheel, &conn->deadline, w->now_us + w->plan.head_timeout_ms * 1000ull);
+	}
+}
+
+// Read the head at the start of `input` into the burst. Returns HTTP_OK if a request was added.
+static enum http_result read_head(
+	struct worker *w, struct conn *conn, struct span input, bool is_kept)
+{
+	struct item *item = &w->items[w->item_count];
+	size_t skip = http_head_skip(input);
+	struct span from = span_from(input, skip);
+	uint32_t head_bytes = 0;
+	enum http_result result = http_head_end(from, &w->plan.limits, &conn->scanned, &head_bytes);
+	if (result != HTTP_OK)
+		return result;
+	conn->scanned = 0;
+	struct span head = {from.at, head_bytes};
+	result = http_request_parse(head, &w->plan.limits, &item->head);
+	if (result != HTTP_OK)
+		return result;
+	item->conn = conn;
+	item->skip = (uint32_t)skip;
+	item->rest = span_from(from, head_bytes);
+	item->is_kept = is_kept;
+	item->is_done = false;
+	item->answer = NULL;
+	item->answer_is_late = false;
+	gate_request_read(&w->snapshot->map, &item->head, item->scratch, &item->request);
+	w->item_count++;
+	return HTTP_OK;
+}
+
+void burst_offer(struct worker *w, struct conn *conn, struct span data)
+{
+	assert(conn->state == CONN_HEAD);
+	assert(!conn->is_pending);
+	if (w->item_count == BURST_MAX)
+		burst_run(w);
+	bool is_kept = conn->buffered > 0;
+	if (is_kept && data.len > 0 && !conn_keep(conn, w->buffers, w->plan.buffer_bytes, data)) {
+		inside_count(w, COUNTER_pipeline_full);
+		act_refuse(w, conn, 431);
+		return;
+	}
+	struct span input = is_kept ? (struct span){conn->buffer, conn->buffered} : data;
+	enum http_result result = read_head(w, conn, input, is_kept);
+	if (result == HTTP_MORE) {
+		wait_for_more(w, conn, is_kept ? (struct span){0} : data);
+	} else if (result != HTTP_OK) {
+		refuse(w, conn, input, result);
+	} else {
+		conn_set_idle(&w->conns, conn, false);
+		conn->is_pending = true;
+		inside_count(w, COUNTER_requests);
+	}
+}
+
+void burst_offer_answered(struct worker *w, struct conn *conn, const struct claim_answer *answer)
+{
+	assert(conn->state == CONN_PARKED);
+	if (w->item_count == BURST_MAX)
+		burst_run(w);
+	conn_set_state(conn, CONN_HEAD);
+	w->parked_count--;
+	struct item *item = &w->items[w->item_count];
+	struct span kept = {conn->buffer, conn->buffered};
+	enum http_result result = read_head(w, conn, kept, true);
+	assert(result == HTTP_OK); // it was read before
+	item->answer = answer;
+	item->answer_is_late = !answer;
+	conn->is_pending = true;
+}
+
+// Decode the tokens of all requests and compute their MACs side by side.
+static void verify(struct worker *w)
+{
+	uint32_t job_count = 0;
+	for (uint32_t i = 0; i < w->item_count; i++) {
+		struct item *item = &w->items[i];
+		uint32_t jobs = gate_request_tokens(&item->request, &w->snapshot->secrets,
+			&item->conn->remembered, w->now_s, &w->jobs[job_count]);
+		job_count += jobs;
+		if (jobs == 0 && item->request.token_count > 0)
+			inside_count(w, COUNTER_tokens_remembered);
+	}
+	if (job_count > 0)
+		mac_burst(w->mac, w->jobs, job_count);
+	counters_add(&w->shown.counters, COUNTER_tokens, job_count);
+	for (uint32_t i = 0; i < w->item_count; i++) {
+		struct item *item = &w->items[i];
+		gate_request_settle(&item->request, &item->conn->remembered, w->now_s);
+	}
+}
+
+// Go on with what followed a request, if its connection is ready for the next.
+static void go_on(struct worker *w, const struct after *after)
+{
+	struct conn *conn = after->conn;
+	if (conn->generation != after->generation || conn->state == CONN_FREE)
+		return;
+	if (conn->state != CONN_HEAD || after->is_done)
+		return; // acting took care of the rest
+	if (after->is_kept)
+		conn_drop(conn, w->buffers, after->done);
+	bool has_more = after->is_kept ? conn->buffered > 0 : after->rest.len > 0;
+	if (has_more && stream_queued(w->driver, conn->stream) > w->driver->queue_high) {
+		// It sends and does not read: the rest waits until it has.
+		if (after->is_kept || client_keep_rest(w, conn, after->rest))
+			conn_set_idle(&w->conns, conn, false);
+		return;
+	}
+	if (has_more)
+		burst_offer(w, conn, after->is_kept ? (struct span){0} : after->rest);
+	else if (conn->has_ended)
+		client_close(w, conn, false);
+	else if (after->is_kept)
+		stream_resume(w->driver, conn->stream);
+}
+
+void burst_run(struct worker *w)
+{
+	struct after after[BURST_MAX];
+	while (w->item_count > 0) {
+		uint32_t item_count = w->item_count;
+		verify(w);
+		for (uint32_t i = 0; i < item_count; i++) {
+			struct item *item = &w->items[i];
+			after[i] = (struct after){.conn = item->conn,
+				.generation = item->conn->generation,
+				.is_kept = item->is_kept,
+				.done = item->skip + item->head.head_bytes,
+				.rest = item->rest};
+			item->conn->is_pending = false;
+			act(w, item);
+			after[i].is_done = item->is_done;
+		}
+		assert(w->item_count == item_count); // acting offers nothing
+		w->item_count = 0;
+		for (uint32_t i = 0; i < item_count; i++)
+			go_on(w, &after[i]);
+	}
+}

@@ -1,0 +1,278 @@
+// What happens on visitors' streams, apart from the requests themselves: connections open and end,
+// input is kept or discarded, deadlines pass.
+
+#include "dataplane/client.h"
+
+#include "dataplane/act.h"
+#include "dataplane/burst.h"
+
+#include <assert.h>
+#include <string.h>
+
+static void opened(struct worker *w, struct stream *stream);
+static void data_came(struct worker *w, struct conn *conn, struct span data);
+static void peer_ended(struct worker *w, struct conn *conn);
+static void client_resume(struct worker *w, struct conn *conn);
+
+void client_event(struct worker *w, const struct stream_event *event)
+{
+	struct conn *conn = event->stream->user;
+	if (event->kind == STREAM_OPENED) {
+		opened(w, event->stream);
+		return;
+	}
+	if (!conn)
+		return; // refused when it opened, and on its way out
+	if (conn->is_pending)
+		burst_run(w); // its request comes first, and may have ended it
+	if (event->stream->user != conn || conn->stream != event->stream)
+		return;
+	switch (event->kind) {
+	case STREAM_DATA:
+		data_came(w, conn, event->data);
+		break;
+	case STREAM_WRITABLE:
+		if (conn->state == CONN_EXCHANGE)
+			exchange_client_writable(conn->exchange);
+		else if (conn->state == CONN_HEAD && conn->buffered > 0)
+			client_resume(w, conn); // pipelined requests waited for it to read
+		break;
+	case STREAM_EOF:
+		peer_ended(w, conn);
+		break;
+	default:
+		assert(event->kind == STREAM_CLOSED);
+		if (conn->state == CONN_PARKED || conn->state == CONN_EXCHANGE)
+			inside_count(w, COUNTER_peer_gone);
+		conn->stream = NULL; // the driver has it back
+		client_close(w, conn, false);
+	}
+}
+
+static void set_deadline(struct worker *w, struct conn *conn, uint32_t after_ms)
+{
+	wheel_set(&w->wheel, &conn->deadline, w->now_us + after_ms * 1000ull);
+}
+
+// Answer 503 to somebody who gets no connection, and close.
+static void turn_away(struct worker *w, struct stream *stream, enum counter why)
+{
+	static const struct span answer = SPAN("HTTP/1.1 503 Service Unavailable\r\n"
+					       "Retry-After: 5\r\nCache-Control: no-store\r\n"
+					       "Connection: close\r\nContent-Length: 0\r\n\r\n");
+	inside_count(w, why);
+	stream->user = NULL;
+	stream_write(w->driver, stream, &answer, 1);
+	stream_close(w->driver, stream, false);
+}
+
+// At nine tenths full, the longest idle makes room.
+static void make_room(struct worker *w)
+{
+	uint32_t most = w->conns.serve_max - w->conns.serve_max / 10;
+	struct conn *longest = conn_longest_idle(&w->conns);
+	if (w->conns.count < most || !longest)
+		return;
+	inside_count(w, COUNTER_evicted);
+	client_close(w, longest, false);
+}
+
+static void opened(struct worker *w, struct stream *stream)
+{
+	inside_count(w, COUNTER_connections);
+	make_room(w);
+	if (w->conns.count >= w->conns.serve_max) {
+		turn_away(w, stream, COUNTER_table_full);
+		return;
+	}
+	if (!source_take(w->sources, stream->peer.ip)) {
+		turn_away(w, stream, COUNTER_source_full);
+		return;
+	}
+	struct conn *conn = conn_take(&w->conns, stream);
+	assert(conn); // there is a reserve
+	stream->user = conn;
+	conn->worker = w;
+	memcpy(conn->source_ip, stream->peer.ip, sizeof(conn->source_ip));
+	conn_set_idle(&w->conns, conn, true);
+	set_deadline(w, conn, w->plan.head_timeout_ms);
+}
+
+static void discard(struct worker *w, struct conn *conn, size_t bytes)
+{
+	conn->discarded += bytes;
+	if (conn->discarded > WORKER_DISCARD_BYTES)
+		client_close(w, conn, true);
+}
+
+// Bytes while an exchange runs: its body, its tunnel, or the next request, which must wait.
+static void feed_exchange(struct worker *w, struct conn *conn, struct span data)
+{
+	uint32_t generation = conn->generation;
+	size_t taken = conn->buffered > 0 ? 0 : exchange_client_data(conn->exchange, data);
+	if (conn->generation != generation || conn->state == CONN_FREE)
+		return;
+	data = span_from(data, taken);
+	if (data.len == 0)
+		return;
+	if (conn->state == CONN_HEAD)
+		burst_offer(w, conn, data);
+	else if (conn->state == CONN_EXCHANGE)
+		client_keep_rest(w, conn, data);
+	else
+		discard(w, conn, data.len);
+}
+
+static void data_came(struct worker *w, struct conn *conn, struct span data)
+{
+	switch (conn->state) {
+	case CONN_HEAD:
+		burst_offer(w, conn, data);
+		break;
+	case CONN_PARKED:
+		client_keep_rest(w, conn, data);
+		break;
+	case CONN_EXCHANGE:
+		feed_exchange(w, conn, data);
+		break;
+	default:
+		assert(conn->state == CONN_DISCARD);
+		discard(w, conn, data.len);
+	}
+}
+
+static void peer_ended(struct worker *w, struct conn *conn)
+{
+	conn->has_ended = true;
+	switch (conn->state) {
+	case CONN_EXCHANGE:
+		exchange_client_eof(conn->exchange);
+		break;
+	case CONN_PARKED:
+		break; // answered all the same; closed after
+	default:
+		client_close(w, conn, false); // nothing more can come of it
+	}
+}
+
+bool client_keep_rest(struct worker *w, struct conn *conn, struct span rest)
+{
+	if (rest.len == 0)
+		return true;
+	if (conn_keep(conn, w->buffers, w->plan.buffer_bytes, rest)) {
+		stream_pause(w->driver, conn->stream);
+		return true;
+	}
+	inside_count(w, conn->buffer ? COUNTER_pipeline_full : COUNTER_buffers_exhausted);
+	client_close(w, conn, true);
+	return false;
+}
+
+void client_answered(struct worker *w, struct conn *conn)
+{
+	assert(conn->state == CONN_HEAD);
+	conn->was_served = true;
+	if (conn->close_after || (conn->has_ended && conn->buffered == 0)) {
+		client_close(w, conn, false);
+		return;
+	}
+	conn_set_idle(&w->conns, conn, conn->buffered == 0);
+	set_deadline(w, conn, w->plan.idle_timeout_ms);
+}
+
+void client_discard(struct worker *w, struct conn *conn)
+{
+	conn_set_state(conn, CONN_DISCARD);
+	conn_set_idle(&w->conns, conn, false);
+	if (conn->buffered > 0)
+		conn_drop(conn, w->buffers, conn->buffered);
+	if (conn->has_ended) {
+		client_close(w, conn, false);
+		return;
+	}
+	stream_shut(w->driver, conn->stream);
+	stream_resume(w->driver, conn->stream);
+	set_deadline(w, conn, WORKER_DISCARD_MS);
+}
+
+void client_close(struct worker *w, struct conn *conn, bool reset)
+{
+	if (conn->state == CONN_EXCHANGE && conn->exchange)
+		exchange_client_closed(conn->exchange);
+	if (conn->state == CONN_PARKED)
+		w->parked_count--;
+	struct stream *stream = conn->stream;
+	source_give(w->sources, conn->source_ip);
+	wheel_remove(&w->wheel, &conn->deadline);
+	if (stream) {
+		stream->user = NULL;
+		stream_close(w->driver, stream, reset);
+	}
+	conn_give(&w->conns, conn, w->buffers);
+}
+
+// Look at what the connection has kept, as if it had just arrived.
+static void client_resume(struct worker *w, struct conn *conn)
+{
+	stream_resume(w->driver, conn->stream);
+	if (conn->buffered > 0)
+		burst_offer(w, conn, (struct span){0});
+	else
+		client_answered(w, conn);
+}
+
+static void deadline_passed(struct worker *w, struct conn *conn)
+{
+	switch (conn->state) {
+	case CONN_HEAD:
+		if (conn->is_idle) {
+			inside_count(w, COUNTER_idle_timeout);
+			client_close(w, conn, false);
+		} else {
+			inside_count(w, COUNTER_head_timeout);
+			act_refuse(w, conn, 408);
+		}
+		break;
+	case CONN_PARKED:
+		inside_count(w, COUNTER_claim_timeout);
+		burst_offer_answered(w, conn, NULL);
+		break;
+	default:
+		assert(conn->state == CONN_DISCARD);
+		inside_count(w, COUNTER_drain_timeout);
+		client_close(w, conn, true);
+	}
+}
+
+void client_deadlines(struct worker *w)
+{
+	struct wheel_entry *due[DUE_MAX];
+	unsigned due_count = wheel_expired(&w->wheel, w->now_us, due, DUE_MAX);
+	for (unsigned i = 0; i < due_count; i++) {
+		char *at = (char *)due[i] - offsetof(struct conn, deadline);
+		struct conn *conn = (struct conn *)at;
+		if (conn->state != CONN_FREE) // another one's deadline may have ended it
+			deadline_passed(w, conn);
+	}
+}
+
+void client_resumed(struct worker *w)
+{
+	while (w->resumed_count > 0) {
+		struct resumed resumed = w->resumed[--w->resumed_count];
+		struct conn *conn = conn_of(&w->conns, resumed.index, resumed.generation);
+		if (conn && conn->state == CONN_HEAD && !conn->is_pending)
+			client_resume(w, conn);
+	}
+}
+
+void client_close_idle(struct worker *w)
+{
+	struct conn *conn = conn_longest_idle(&w->conns);
+	for (unsigned i = 0; conn && conn != &w->conns.idle && i < CLOSE_MAX; i++) {
+		struct conn *next = conn->idle_next;
+		if (conn->was_served) // who has just connected is still answered
+			client_close(w, conn, false);
+		conn = next;
+	}
+}

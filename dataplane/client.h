@@ -1,0 +1,20 @@
+// What happens on visitors' streams, apart from the requests themselves. The worker's thread only.
+#pragma once
+
+#include "dataplane/inside.h"
+
+void client_event(struct worker *w, const struct stream_event *event);
+void client_deadlines(struct worker *w);
+// While draining: nobody waits for what an idle connection might still ask.
+void client_close_idle(struct worker *w);
+// Offer the kept bytes of connections whose exchange has ended in this turn.
+void client_resumed(struct worker *w);
+// End a connection: its exchange, parked claim and deadline with it.
+void client_close(struct worker *w, struct conn *conn, bool reset);
+// After an answer of ours or the origin's is out: wait for the next request, or close.
+void client_answered(struct worker *w, struct conn *conn);
+// After an answer that leaves a body unread: shut our side and discard what comes, bounded.
+void client_discard(struct worker *w, struct conn *conn);
+// Keep the bytes after a request for later and stop reading. Closes the connection if they do not
+// fit.
+bool client_keep_rest(struct worker *w, struct conn *conn, struct span rest);

@@ -1,0 +1,256 @@
+// Requests passed on to an origin: begun with what the gate decided, ended by what the origin said.
+
+#include "dataplane/forward.h"
+
+#include "dataplane/client.h"
+#include "dataplane/gate/answer.h"
+#include "dataplane/report.h"
+
+#include <assert.h>
+#include <string.h>
+
+static struct answer_frame frame_of(const struct worker *w, const struct conn *conn)
+{
+	return (struct answer_frame){.date = w->date,
+		.secrets = &w->snapshot->secrets,
+		.now_s = w->now_s,
+		.minor = conn->minor,
+		.close = conn->close_after || w->is_draining || conn->has_ended,
+		.is_head = conn->is_head_request,
+		.is_secure = conn->is_secure};
+}
+
+// What must be known of the request when its answer comes.
+static void remember(struct worker *w, struct conn *conn, const struct item *item,
+	const struct decision *decision)
+{
+	const struct gate_request *request = &item->request;
+	conn->minor = item->head.minor;
+	conn->is_head_request = item->head.method == HTTP_HEAD;
+	conn->wants_json = request->wants_json;
+	conn->close_after = !item->head.keep_alive;
+	conn->session = decision->session;
+	conn->visitor = decision->pass.visitor;
+	conn->expires = decision->ends_s;
+	conn->line_id = request->room ? request->room->line_id : 0;
+	conn->room = request->room ? request->room->index : 0;
+	char fields[ANSWER_FIELDS_BYTES_MAX];
+	struct carry_stale stale;
+	struct answer_frame frame = frame_of(w, conn);
+	carry_stale_find(&w->snapshot->map, &item->head, request->room, decision->sets_pass,
+		w->now_s, &stale);
+	frame.site = request->site;
+	frame.stale = &stale;
+	size_t bytes = answer_fields(decision, request, &frame, fields);
+	if (bytes == 0)
+		return;
+	conn->extra = buffers_take(w->buffers);
+	if (!conn->extra) {
+		inside_count(w, COUNTER_buffers_exhausted); // the pass comes with a later answer
+		return;
+	}
+	assert(bytes <= w->plan.buffer_bytes);
+	memcpy(conn->extra, fields, bytes);
+	conn->extra_bytes = (uint32_t)bytes;
+}
+
+// An answer in place of the origin's, with the pass that may have been granted: the session is
+// kept.
+static bool reply_failed(struct worker *w, struct conn *conn, unsigned status)
+{
+	struct answer_frame frame = frame_of(w, conn);
+	size_t bytes = answer_refusal(status, conn->wants_json, &frame, w->reply);
+	char *blank = memmem(w->reply, bytes, "\r\n\r\n", 4);
+	assert(blank);
+	size_t head = (size_t)(blank - w->reply) + 2;
+	struct span parts[] = {{w->reply, head}, {conn->extra, conn->extra_bytes},
+		{w->reply + head, bytes - head}};
+	size_t all = bytes + conn->extra_bytes;
+	bool is_sent = stream_write(w->driver, conn->stream, parts, 3) == all;
+	conn_drop_extra(conn, w->buffers);
+	if (is_sent)
+		return true;
+	inside_count(w, COUNTER_write_failed);
+	client_close(w, conn, true);
+	return false;
+}
+
+// The origin gave no answer: send one of ours, and go on if the request's body is over.
+static void end_failed(struct worker *w, struct conn *conn, unsigned status, bool body_ended)
+{
+	static const struct {
+		unsigned status;
+		enum counter counter;
+	} counters[] = {{502, COUNTER_origin_failed}, {504, COUNTER_origin_late},
+		{503, COUNTER_exchanges_full}, {408, COUNTER_slow_body}, {400, COUNTER_bad_head}};
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+		if (counters[i].status == status)
+			inside_count(w, counters[i].counter);
+	if (!body_ended)
+		conn->close_after = true;
+	if (!reply_failed(w, conn, status))
+		return;
+	if (!body_ended)
+		client_discard(w, conn);
+	else
+		client_answered(w, conn);
+}
+
+static uint64_t ends_us(const struct worker *w, uint32_t ends_s)
+{
+	if (ends_s == 0)
+		return UINT64_MAX;
+	uint64_t ends_ms = ends_s * 1000ull;
+	return ends_ms > w->now_ms ? w->now_us + (ends_ms - w->now_ms) * 1000 : w->now_us;
+}
+
+// Look at the next request later in the turn: this may be in the middle of the driver's events.
+static void resume_later(struct worker *w, struct conn *conn)
+{
+	assert(w->resumed_count < w->conns.count_max);
+	w->resumed[w->resumed_count++] =
+		(struct resumed){conn_index(&w->conns, conn), conn->generation};
+	wheel_set(&w->wheel, &conn->deadline, w->now_us + w->plan.head_timeout_ms * 1000ull);
+}
+
+// Hand over the bytes after the head: those of the body are the exchange's, the rest is kept.
+static void pass_rest(struct worker *w, struct item *item)
+{
+	struct conn *conn = item->conn;
+	uint32_t generation = conn->generation;
+	struct span rest = item->rest;
+	if (item->is_kept) {
+		conn_drop(conn, w->buffers, item->skip + item->head.head_bytes);
+		rest = (struct span){conn->buffer, conn->buffered};
+	}
+	size_t taken = rest.len > 0 ? exchange_client_data(conn->exchange, rest) : 0;
+	if (conn->generation != generation || conn->state == CONN_FREE ||
+		conn->state == CONN_DISCARD)
+		return;
+	if (item->is_kept)
+		conn_drop(conn, w->buffers, (uint32_t)taken);
+	else if (!client_keep_rest(w, conn, span_from(rest, taken)))
+		return;
+	if (conn->state == CONN_HEAD)
+		resume_later(w, conn); // it has ended already
+	else if (conn->buffered == 0)
+		stream_resume(w->driver, conn->stream);
+}
+
+void forward(struct worker *w, struct item *item, const struct decision *decision)
+{
+	struct conn *conn = item->conn;
+	const struct gate_request *request = &item->request;
+	if (decision->is_uncounted)
+		report_passed(w, request->room);
+	remember(w, conn, item, decision);
+	struct exchange_request begin = {.client_driver = w->driver,
+		.client = conn->stream,
+		.user = conn,
+		.head = &item->head,
+		.origin = request->site->origin,
+		.host = request->host,
+		.room = request->room ? request->room->name : (struct span){0},
+		.session = decision->session,
+		.ends_us = ends_us(w, decision->ends_s),
+		.is_tls = conn->is_secure,
+		.peer_is_trusted = snapshot_is_trusted(w->snapshot, conn->stream->peer.ip)};
+	uint16_t status = 0;
+	conn_set_idle(&w->conns, conn, false);
+	wheel_remove(&w->wheel, &conn->deadline);
+	struct exchange *exchange = exchange_begin(w->origin, &begin, &status);
+	if (!exchange) {
+		end_failed(w, conn, status, !request->has_body);
+		return;
+	}
+	inside_count(w, COUNTER_forwarded);
+	conn->exchange = exchange;
+	conn_set_state(conn, CONN_EXCHANGE);
+	item->is_done = true;
+	pass_rest(w, item);
+}
+
+// What an exchange tells; `user` is the connection.
+
+static void on_command(void *user, enum exchange_command command)
+{
+	struct conn *conn = user;
+	struct worker *w = conn->worker;
+	if (conn->session == 0)
+		return;
+	struct claim claim = {.kind = command == EXCHANGE_COMMAND_END ? CLAIM_END : CLAIM_RENEW,
+		.worker = (uint8_t)w->plan.index,
+		.room = conn->room,
+		.line_id = conn->line_id,
+		.session = conn->session,
+		.visitor = conn->visitor,
+		.expires = command == EXCHANGE_COMMAND_END ? conn->expires : 0,
+		.sent_ms = w->now_ms};
+	report_send(w, &claim);
+}
+
+static void on_answered(void *user, uint16_t status, struct exchange_extra *extra)
+{
+	(void)status;
+	struct conn *conn = user;
+	extra->fields = (struct span){conn->extra, conn->extra_bytes};
+	extra->is_private = conn->extra_bytes > 0;
+	extra->close = conn->worker->is_draining;
+}
+
+static void on_tunnelled(void *user)
+{
+	struct conn *conn = user;
+	struct worker *w = conn->worker;
+	if (conn->buffered == 0)
+		return;
+	uint32_t kept = conn->buffered, generation = conn->generation;
+	exchange_client_data(conn->exchange, (struct span){conn->buffer, kept});
+	if (conn->generation == generation && conn->state == CONN_EXCHANGE)
+		conn_drop(conn, w->buffers, kept);
+}
+
+static void end_kept(struct worker *w, struct conn *conn)
+{
+	if (conn->buffered == 0) {
+		client_answered(w, conn);
+		return;
+	}
+	if (conn->close_after) {
+		client_close(w, conn, false);
+		return;
+	}
+	resume_later(w, conn);
+}
+
+static void on_ended(void *user, const struct exchange_end *end)
+{
+	struct conn *conn = user;
+	struct worker *w = conn->worker;
+	assert(conn->state == CONN_EXCHANGE);
+	conn->exchange = NULL;
+	conn_set_state(conn, CONN_HEAD);
+	if (end->outcome != EXCHANGE_FAILED)
+		conn_drop_extra(conn, w->buffers);
+	switch ((enum exchange_outcome)end->outcome) {
+	case EXCHANGE_KEPT:
+		end_kept(w, conn);
+		break;
+	case EXCHANGE_CLOSE:
+		client_close(w, conn, false);
+		break;
+	case EXCHANGE_LINGER:
+		client_discard(w, conn);
+		break;
+	case EXCHANGE_BROKEN:
+		client_close(w, conn, true);
+		break;
+	case EXCHANGE_FAILED:
+		end_failed(w, conn, end->status, end->body_ended);
+	}
+}
+
+const struct exchange_calls forward_calls = {.command = on_command,
+	.answered = on_answered,
+	.tunnelled = on_tunnelled,
+	.ended = on_ended};

@@ -1,0 +1,7 @@
+// Requests passed on to an origin. The worker's thread only.
+#pragma once
+
+#include "dataplane/inside.h"
+
+void forward(struct worker *w, struct item *item, const struct decision *decision);
+extern const struct exchange_calls forward_calls;

@@ -1,0 +1,472 @@
+// Answers as bytes: status line, fields, cookies, body, in that order, in one pass.
+//
+// Whatever we say ourselves is about one visitor and one moment, so all of it is `no-store`. Tokens
+// go out the way they came: as headers to who sent headers, else as cookies. A cookie that is to go
+// is expired with and without Domain, since the site may have had another cookie_domain when it was
+// set.
+
+#include "dataplane/gate/answer.h"
+
+#include "dataplane/gate/page.h"
+#include "dataplane/gate/writer.h"
+#include "dataplane/http/head.h"
+
+#define DATE_BYTES 29u
+#define REFUSAL_BYTES_MAX 1024u // of a body
+#define COOKIE_BYTES_MAX 700u // a Set-Cookie line: name, token, Domain (253), attributes
+static_assert(COOKIE_BYTES_MAX > 16 + GATE_NAME_MAX + TOKEN_TEXT_BYTES + 253 + 120,
+	"prefix, room, token, domain, attributes");
+static_assert(6 * COOKIE_BYTES_MAX < ANSWER_FIELDS_BYTES_MAX + 2 * TOKEN_TEXT_BYTES,
+	"two tokens set, or each cleared twice, always fit");
+static_assert(PAGE_BODY_BYTES_MAX + PAGE_CSP_BYTES_MAX + ANSWER_FIELDS_BYTES_MAX +
+			      DECIDE_LOCATION_BYTES_MAX + 2048 <
+		      ANSWER_BYTES_MAX,
+	"head and body fit");
+
+// What refusals say. The texts are HTML and JSON alike.
+static const struct refusal {
+	uint16_t code;
+	struct span reason; // also the title
+	struct span english, japanese;
+} refusals[] = {
+#define X(code, reason, english, japanese) \
+	{ \
+		code, {reason, sizeof(reason) - 1}, {english, sizeof(english) - 1}, \
+		{ \
+			japanese, sizeof(japanese) - 1 \
+		} \
+	}
+	X(400, "Bad Request", "The request could not be understood.",
+		"リクエストを解釈できませんでした。"),
+	X(401, "Unauthorized", "No place in line was shown.", "整理券が提示されていません。"),
+	X(403, "Forbidden", "This request came from another site.",
+		"別のサイトからのリクエストは受け付けられません。"),
+	X(404, "Not Found", "There is nothing here.", "お探しのページはありません。"),
+	X(405, "Method Not Allowed", "This method is not allowed here.",
+		"このメソッドは使用できません。"),
+	X(408, "Request Timeout", "The request took too long to arrive.",
+		"リクエストが時間内に届きませんでした。"),
+	X(413, "Content Too Large", "The request is too large.", "リクエストが大きすぎます。"),
+	X(414, "URI Too Long", "The address is too long.", "アドレスが長すぎます。"),
+	X(421, "Misdirected Request", "This host is not served here.",
+		"このホストはここでは提供されていません。"),
+	X(431, "Request Header Fields Too Large", "The request has too many or too large fields.",
+		"リクエストヘッダーが大きすぎます。"),
+	X(500, "Internal Server Error", "Something went wrong here.", "エラーが発生しました。"),
+	X(501, "Not Implemented", "This method is not supported.",
+		"このメソッドには対応していません。"),
+	X(502, "Bad Gateway", "The site did not answer. Your place is kept; please try again.",
+		"サイトから応答がありません。順番は保たれています。もう一度お試しください。"),
+	X(503, "Service Unavailable", "Not available at the moment. Please try again shortly.",
+		"ただいまご利用いただけません。しばらくしてからもう一度お試しください。"),
+	X(504, "Gateway Timeout",
+		"The site took too long to answer. Your place is kept; please try again.",
+		"サイトの応答に時間がかかっています。順番は保たれています。もう一度お試しください"
+		"。"),
+	X(505, "HTTP Version Not Supported", "This version of HTTP is not supported.",
+		"このバージョンの HTTP には対応していません。"),
+#undef X
+};
+#define REFUSALS (sizeof(refusals) / sizeof(refusals[0]))
+
+static const struct refusal *refusal_of(unsigned code)
+{
+	for (size_t i = 0; i < REFUSALS; i++) {
+		if (refusals[i].code == code)
+			return &refusals[i];
+	}
+	assert(!"a code that something here answers with");
+}
+
+static struct span reason_of(unsigned code)
+{
+	switch (code) {
+	case 200:
+		return SPAN("OK");
+	case 202:
+		return SPAN("Accepted");
+	case 204:
+		return SPAN("No Content");
+	case 302:
+		return SPAN("Found");
+	case 410:
+		return SPAN("Gone");
+	case 429:
+		return SPAN("Too Many Requests");
+	default:
+		return refusal_of(code)->reason;
+	}
+}
+
+static void put_field(struct writer *w, struct span name, struct span value)
+{
+	writer_span(w, name);
+	writer_span(w, value);
+	writer_span(w, SPAN("\r\n"));
+}
+
+static void put_number_field(struct writer *w, struct span name, uint64_t n)
+{
+	writer_span(w, name);
+	writer_number(w, n);
+	writer_span(w, SPAN("\r\n"));
+}
+
+// The status line and what every answer has.
+static void put_head(struct writer *w, unsigned code, const struct answer_frame *frame)
+{
+	writer_span(w, SPAN("HTTP/1.1 "));
+	writer_number(w, code);
+	writer_char(w, ' ');
+	put_field(w, reason_of(code), SPAN(""));
+	put_field(w, SPAN("Date: "), (struct span){frame->date, DATE_BYTES});
+	writer_span(w, SPAN("Cache-Control: no-store\r\n"));
+	if (frame->close)
+		writer_span(w, SPAN("Connection: close\r\n"));
+	else if (frame->minor == 0)
+		writer_span(w, SPAN("Connection: keep-alive\r\n"));
+}
+
+static void put_body(
+	struct writer *w, struct span type, struct span body, const struct answer_frame *frame)
+{
+	put_field(w, SPAN("Content-Type: "), type);
+	put_number_field(w, SPAN("Content-Length: "), body.len);
+	writer_span(w, SPAN("\r\n"));
+	if (!frame->is_head)
+		writer_span(w, body);
+}
+
+static void put_json(struct writer *w, struct span json, const struct answer_frame *frame)
+{
+	put_body(w, SPAN("application/json"), json, frame);
+}
+
+static void put_refusal_json(
+	struct writer *w, const struct refusal *refusal, const struct answer_frame *frame)
+{
+	char text[REFUSAL_BYTES_MAX];
+	struct writer body = {text, text + sizeof(text)};
+	writer_span(&body, SPAN("{\"status\":"));
+	writer_number(&body, refusal->code);
+	writer_span(&body, SPAN(",\"error\":\""));
+	writer_span(&body, refusal->reason);
+	writer_span(&body, SPAN("\",\"message\":\""));
+	writer_span(&body, refusal->english);
+	writer_span(&body, SPAN("\"}"));
+	put_json(w, (struct span){text, (size_t)(body.at - text)}, frame);
+}
+
+// In both languages: whoever is refused may not have said theirs.
+static void put_refusal_html(
+	struct writer *w, const struct refusal *refusal, const struct answer_frame *frame)
+{
+	char text[REFUSAL_BYTES_MAX];
+	struct writer body = {text, text + sizeof(text)};
+	writer_span(&body,
+		SPAN("<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+		     "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+		     "<meta name=\"color-scheme\" content=\"light dark\">\n<title>"));
+	writer_span(&body, refusal->reason);
+	writer_span(&body, SPAN("</title>\n<h1>"));
+	writer_span(&body, refusal->reason);
+	writer_span(&body, SPAN("</h1>\n<p>"));
+	writer_span(&body, refusal->english);
+	writer_span(&body, SPAN("</p>\n<p lang=\"ja\">"));
+	writer_span(&body, refusal->japanese);
+	writer_span(&body, SPAN("</p>\n</html>\n"));
+	put_body(w, SPAN("text/html; charset=utf-8"), (struct span){text, (size_t)(body.at - text)},
+		frame);
+}
+
+static void put_refusal(
+	struct writer *w, unsigned code, bool is_json, const struct answer_frame *frame)
+{
+	const struct refusal *refusal = refusal_of(code);
+	if (is_json)
+		put_refusal_json(w, refusal, frame);
+	else
+		put_refusal_html(w, refusal, frame);
+}
+
+// Whether cookies of `domain` reach `host`; with another Domain a browser would keep none.
+static bool is_within(struct span host, struct span domain)
+{
+	if (host.len < domain.len)
+		return false;
+	struct span tail = span_from(host, host.len - domain.len);
+	return span_is_equal(tail, domain) &&
+	       (host.len == domain.len || host.at[host.len - domain.len - 1] == '.');
+}
+
+// The attributes of a cookie, and the end of its line (RFC 6265 4.1).
+static void put_attributes(struct writer *w, struct span same_site, uint64_t max_age_s,
+	struct span domain, bool is_secure)
+{
+	writer_span(w, SPAN("; Path=/; HttpOnly; SameSite="));
+	writer_span(w, same_site);
+	writer_span(w, SPAN("; Max-Age="));
+	writer_number(w, max_age_s);
+	if (domain.len > 0) {
+		writer_span(w, SPAN("; Domain="));
+		writer_span(w, domain);
+	}
+	writer_span(w, is_secure ? SPAN("; Secure\r\n") : SPAN("\r\n"));
+}
+
+static struct span same_site_of(enum token_kind kind, const struct gate_site *site, bool is_secure)
+{
+	if (kind == TOKEN_TICKET || !is_secure || site->pass_same_site == GATE_SAME_SITE_LAX)
+		return SPAN("Lax");
+	return site->pass_same_site == GATE_SAME_SITE_STRICT ? SPAN("Strict") : SPAN("None");
+}
+
+static struct span cookie_prefix(enum token_kind kind)
+{
+	return kind == TOKEN_TICKET ? SPAN("sluice-t-") : SPAN("sluice-p-");
+}
+
+static bool carries_headers(const struct gate_request *request)
+{
+	for (uint32_t i = 0; i < request->token_count; i++) {
+		if (request->tokens[i].carried.carrier == CARRY_HEADER)
+			return true;
+	}
+	return false;
+}
+
+// Sign a token and let it go out as it would come in. A pass's cookie outlives the pass: one that
+// has run out says `expired`, and may have been renewed by the origin.
+static void set_token(struct writer *w, const struct token *token,
+	const struct gate_request *request, const struct answer_frame *frame)
+{
+	const struct gate_site *site = request->site;
+	const struct gate_room *room = request->room;
+	struct token signed_token = *token;
+	char text[TOKEN_TEXT_BYTES];
+	token_sign(frame->secrets, &signed_token, text);
+	struct span value = {text, sizeof(text)};
+	if (carries_headers(request)) {
+		put_field(w,
+			token->kind == TOKEN_TICKET ? SPAN("Sluice-Ticket: ")
+						    : SPAN("Sluice-Pass: "),
+			value);
+		return;
+	}
+	uint64_t left_s = token->expires > frame->now_s ? token->expires - frame->now_s : 0;
+	writer_span(w, SPAN("Set-Cookie: "));
+	writer_span(w, cookie_prefix(token->kind));
+	writer_span(w, room->name);
+	writer_char(w, '=');
+	writer_span(w, value);
+	put_attributes(w, same_site_of(token->kind, site, frame->is_secure),
+		left_s > room->ticket_ttl_s ? left_s : room->ticket_ttl_s,
+		is_within(request->host, site->cookie_domain) ? site->cookie_domain : SPAN(""),
+		frame->is_secure);
+}
+
+static void clear_cookie(
+	struct writer *w, struct span prefix, struct span name, struct span domain, bool is_secure)
+{
+	writer_span(w, SPAN("Set-Cookie: "));
+	writer_span(w, prefix);
+	writer_span(w, name);
+	writer_char(w, '=');
+	put_attributes(w, SPAN("Lax"), 0, domain, is_secure);
+}
+
+static void clear_both(
+	struct writer *w, struct span prefix, struct span name, const struct answer_frame *frame)
+{
+	clear_cookie(w, prefix, name, SPAN(""), frame->is_secure);
+	if (frame->site && frame->site->cookie_domain.len > 0)
+		clear_cookie(w, prefix, name, frame->site->cookie_domain, frame->is_secure);
+}
+
+// Cookies of other rooms that are no use, as many as fit; the rest with the next answer.
+static void clear_stale(struct writer *w, const struct answer_frame *frame)
+{
+	if (!frame->stale)
+		return;
+	for (uint32_t i = 0; i < frame->stale->count; i++) {
+		struct span name = frame->stale->names[i];
+		size_t domain = frame->site ? frame->site->cookie_domain.len : 0;
+		if ((size_t)(w->end - w->at) > 2 * (name.len + domain + 120))
+			clear_both(w, SPAN(""), name, frame);
+	}
+}
+
+size_t answer_fields(const struct decision *decision, const struct gate_request *request,
+	const struct answer_frame *frame, char *out)
+{
+	struct writer w = {out, out + ANSWER_FIELDS_BYTES_MAX};
+	if (decision->sets_ticket)
+		set_token(&w, &decision->ticket, request, frame);
+	if (decision->sets_pass)
+		set_token(&w, &decision->pass, request, frame);
+	if (decision->clears_ticket)
+		clear_both(&w, cookie_prefix(TOKEN_TICKET), request->room->name, frame);
+	if (decision->clears_pass)
+		clear_both(&w, cookie_prefix(TOKEN_PASS), request->room->name, frame);
+	clear_stale(&w, frame);
+	return (size_t)(w.at - out);
+}
+
+size_t answer_refusal(unsigned status, bool wants_json, const struct answer_frame *frame, char *out)
+{
+	struct writer w = {out, out + ANSWER_BYTES_MAX};
+	put_head(&w, status, frame);
+	struct writer fields = {w.at, w.at + ANSWER_FIELDS_BYTES_MAX};
+	clear_stale(&fields, frame);
+	w.at = fields.at;
+	put_refusal(&w, status, wants_json, frame);
+	return (size_t)(w.at - out);
+}
+
+static void put_status_json(struct writer *w, const struct decision *decision,
+	const struct gate_room *room, const struct answer_frame *frame)
+{
+	char text[STATUS_JSON_BYTES_MAX];
+	size_t len = status_json(&decision->status, room, text);
+	put_json(w, (struct span){text, len}, frame);
+}
+
+static void put_page(struct writer *w, const struct decision *decision,
+	const struct gate_request *request, const struct answer_frame *frame)
+{
+	static const struct span encodings[PAGE_ENCODINGS] = {
+		[ACCEPT_GZIP] = {"gzip", 4}, [ACCEPT_BR] = {"br", 2}};
+	static const struct span languages[PAGE_LANGUAGES] = {
+		[ACCEPT_EN] = {"en", 2}, [ACCEPT_JA] = {"ja", 2}};
+	const struct page *page = request->room->page;
+	put_field(w, SPAN("Content-Language: "), languages[request->language]);
+	if (request->encoding != ACCEPT_IDENTITY)
+		put_field(w, SPAN("Content-Encoding: "), encodings[request->encoding]);
+	writer_span(w, SPAN("Content-Type: text/html; charset=utf-8\r\n"));
+	put_number_field(w, SPAN("Content-Length: "),
+		page_body_bytes(page, request->language, request->encoding));
+	writer_span(w, SPAN("\r\n"));
+	if (!frame->is_head)
+		w->at += page_render(page, request->language, request->encoding, &decision->status,
+			request->room, w->at);
+}
+
+// The queue page, or the same as JSON.
+static void put_queue(struct writer *w, const struct decision *decision,
+	const struct gate_request *request, const struct answer_frame *frame)
+{
+	const struct status *status = &decision->status;
+	writer_span(w, SPAN("X-Robots-Tag: noindex\r\nX-Content-Type-Options: nosniff\r\n"
+			    "Vary: Accept, Accept-Language, Accept-Encoding\r\n"));
+	put_number_field(w, SPAN("Retry-After: "), status->poll_after);
+	put_field(w, SPAN("Sluice-State: "), status_word(status->state));
+	put_field(w, SPAN("Content-Security-Policy: "),
+		request->room->page->texts[request->language].csp);
+	if (request->wants_json)
+		put_status_json(w, decision, request->room, frame);
+	else
+		put_page(w, decision, request, frame);
+}
+
+static struct span health_json(const struct decision *decision)
+{
+#define X(state) SPAN("{\"version\":\"" SLUICE_VERSION "\",\"state\":\"" state "\"}")
+	if (decision->is_unhealthy)
+		return X("stalled");
+	return decision->is_draining ? X("draining") : X("ok");
+#undef X
+}
+
+static struct span allowed(enum gate_route route)
+{
+	if (route == GATE_ROUTE_LEAVE)
+		return SPAN("POST");
+	return route == GATE_ROUTE_HEALTH ? SPAN("GET, HEAD") : SPAN("GET");
+}
+
+static unsigned code_of(const struct decision *decision, const struct gate_request *request)
+{
+	switch ((enum decide_answer)decision->answer) {
+	case DECIDE_PAGE:
+		return request->room->queue_status;
+	case DECIDE_STATUS:
+		return decision->status.state == STATUS_expired ? 410 : 200;
+	case DECIDE_UNKNOWN:
+		return 401;
+	case DECIDE_LEFT:
+		return 204;
+	case DECIDE_CROSS_SITE:
+		return 403;
+	case DECIDE_REDIRECT:
+		return 302;
+	case DECIDE_UNAVAILABLE:
+		return 503;
+	case DECIDE_NOT_FOUND:
+	case DECIDE_DRAW_NONE:
+		return 404;
+	case DECIDE_METHOD:
+		return 405;
+	case DECIDE_HEALTH:
+		return decision->is_draining || decision->is_unhealthy ? 503 : 200;
+	case DECIDE_BAD_TARGET:
+		return 400;
+	case DECIDE_MISDIRECTED:
+		return 421;
+	}
+	assert(!"an answer");
+}
+
+// Endpoints speak JSON whatever is asked for.
+static bool is_endpoint(enum gate_route route)
+{
+	return route >= GATE_ROUTE_STATUS && route <= GATE_ROUTE_HEALTH;
+}
+
+// What follows the cookies.
+static void put_rest(struct writer *w, const struct decision *decision,
+	const struct gate_request *request, const struct answer_frame *frame)
+{
+	switch ((enum decide_answer)decision->answer) {
+	case DECIDE_PAGE:
+		return put_queue(w, decision, request, frame);
+	case DECIDE_STATUS:
+		put_number_field(w, SPAN("Retry-After: "), decision->status.poll_after);
+		return put_status_json(w, decision, request->room, frame);
+	case DECIDE_UNKNOWN:
+		writer_span(w, SPAN("WWW-Authenticate: Sluice\r\n"));
+		return put_json(w, SPAN("{\"state\":\"unknown\"}"), frame);
+	case DECIDE_HEALTH:
+		return put_json(w, health_json(decision), frame);
+	case DECIDE_LEFT:
+		return writer_span(w, SPAN("\r\n")); // no Content-Length (RFC 9110 8.6)
+	case DECIDE_REDIRECT:
+		put_field(w, SPAN("Location: "), request->redirect);
+		return writer_span(
+			w, SPAN("Referrer-Policy: no-referrer\r\nContent-Length: 0\r\n\r\n"));
+	case DECIDE_UNAVAILABLE:
+		put_number_field(w, SPAN("Retry-After: "), decision->status.poll_after);
+		break;
+	case DECIDE_METHOD:
+		put_field(w, SPAN("Allow: "), allowed(request->route));
+		break;
+	case DECIDE_CROSS_SITE:
+	case DECIDE_NOT_FOUND:
+	case DECIDE_BAD_TARGET:
+	case DECIDE_MISDIRECTED:
+	case DECIDE_DRAW_NONE:
+		break;
+	}
+	put_refusal(w, code_of(decision, request),
+		request->wants_json || is_endpoint(request->route), frame);
+}
+
+size_t answer_render(const struct decision *decision, const struct gate_request *request,
+	const struct answer_frame *frame, char *out)
+{
+	assert(decision->action == DECIDE_ANSWER);
+	struct writer w = {out, out + ANSWER_BYTES_MAX};
+	put_head(&w, code_of(decision, request), frame);
+	w.at += answer_fields(decision, request, frame, w.at);
+	put_rest(&w, decision, request, frame);
+	return (size_t)(w.at - out);
+}

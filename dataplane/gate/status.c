@@ -1,0 +1,66 @@
+// The status JSON: fixed text with numbers between, in the order of contract section 3.
+//
+// Nothing needs escaping here: room names hold no quotes, and the operator's message is a JSON
+// value since the configuration was read.
+
+#include "dataplane/gate/status.h"
+
+#include "dataplane/gate/rooms.h"
+#include "dataplane/gate/writer.h"
+
+static_assert(STATUS_JSON_BYTES_MAX >
+		      STATUS_MESSAGE_BYTES_MAX + GATE_NAME_MAX + 9 * WRITER_NUMBER_BYTES_MAX + 200,
+	"message, name, numbers, and the words around them");
+
+static const struct span words[] = {
+#define X(name) [STATUS_##name] = {#name, sizeof(#name) - 1},
+	STATUS_STATES(X)
+#undef X
+};
+
+struct span status_word(enum status_state state)
+{
+	assert(state < STATUS_STATE_COUNT);
+	return words[state];
+}
+
+static void put_number(struct writer *w, struct span name, uint64_t n, uint64_t null)
+{
+	writer_span(w, name);
+	if (n == null)
+		writer_span(w, SPAN("null"));
+	else
+		writer_number(w, n);
+}
+
+static void put_eta(struct writer *w, const struct status *status)
+{
+	if (status->eta_high == STATUS_UNKNOWN) {
+		writer_span(w, SPAN(",\"eta\":null"));
+		return;
+	}
+	put_number(w, SPAN(",\"eta\":{\"low\":"), status->eta_low, STATUS_UNKNOWN);
+	put_number(w, SPAN(",\"high\":"), status->eta_high, STATUS_UNKNOWN);
+	writer_char(w, '}');
+}
+
+size_t status_json(const struct status *status, const struct gate_room *room, char *out)
+{
+	struct writer w = {out, out + STATUS_JSON_BYTES_MAX};
+	writer_span(&w, SPAN("{\"room\":\""));
+	writer_span(&w, room->name);
+	writer_span(&w, SPAN("\",\"state\":\""));
+	writer_span(&w, status_word(status->state));
+	put_number(&w, SPAN("\",\"position\":"), status->position, STATUS_UNKNOWN);
+	put_number(&w, SPAN(",\"ahead\":"), status->ahead, STATUS_UNKNOWN);
+	writer_span(&w, status->exact ? SPAN(",\"exact\":true") : SPAN(",\"exact\":false"));
+	put_eta(&w, status);
+	put_number(&w, SPAN(",\"poll_after\":"), status->poll_after, STATUS_UNKNOWN);
+	put_number(&w, SPAN(",\"opens\":"), status->opens, 0);
+	put_number(&w, SPAN(",\"expires\":"), status->expires, 0);
+	put_number(&w, SPAN(",\"now\":"), status->now, STATUS_UNKNOWN);
+	writer_span(&w, SPAN(",\"message\":"));
+	writer_span(&w, room->message_json.len > 0 ? room->message_json : SPAN("null"));
+	writer_char(&w, '}');
+	return (size_t)(w.at - out);
+}

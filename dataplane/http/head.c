@@ -1,0 +1,281 @@
+// The outline of a head: where it ends, its first line, its fields. What single fields mean is read
+// when all are known, in target.c, framing.c and connection.c.
+//
+// Nothing is repaired and nothing is decoded: a head is accepted as it stands or refused. The two
+// passes over it (where is the end, what does it say) check the bytes independently, so that the
+// parser is safe with any input.
+
+#include "dataplane/http/head.h"
+
+#include "dataplane/http/connection.h"
+#include "dataplane/http/field.h"
+#include "dataplane/http/framing.h"
+#include "dataplane/http/head_scan.h"
+#include "dataplane/http/host.h"
+#include "dataplane/http/octet.h"
+#include "dataplane/http/target.h"
+
+#include <assert.h>
+
+#define CRLF_BYTES 2
+
+// A head being read.
+struct reader {
+	const struct head_scan *scan;
+	struct span in;
+	size_t at; // all before it is read
+};
+
+static struct reader begin(
+	struct span in, const struct http_limits *limits, struct http_head *head);
+static enum http_result read_request_line(struct reader *r, uint32_t max, struct http_head *head);
+static enum http_result read_status_line(struct reader *r, uint32_t max, struct http_head *head);
+static enum http_result read_fields(struct reader *r, uint32_t max, struct http_head *head);
+static bool host_is_acceptable(struct http_head *head);
+
+static size_t min(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+enum http_result http_head_end(
+	struct span in, const struct http_limits *limits, uint32_t *scanned, uint32_t *head_bytes)
+{
+	const struct head_scan *scan = head_scan_best();
+	assert(limits->head_bytes > 0);
+	assert(limits->head_bytes <= HTTP_HEAD_BYTES_MAX);
+	assert(*scanned <= in.len);
+	size_t at = *scanned;
+	bool in_first_line = at == 0 || !memchr(in.at, '\n', at);
+	for (;;) {
+		// Look no further than the limits, and ask for them before asking what is wrong:
+		// so the answer is that of reading byte by byte.
+		size_t line_max = in_first_line ? limits->line_bytes : limits->head_bytes;
+		size_t seen = min(in.len, min(line_max + 1, limits->head_bytes - 1));
+		if (at < seen)
+			at = scan->text((struct span){in.at, seen}, at);
+		if (in_first_line && at > limits->line_bytes)
+			return HTTP_LINE_TOO_LARGE;
+		if (at + CRLF_BYTES > limits->head_bytes)
+			return HTTP_TOO_LARGE;
+		if (at < in.len && in.at[at] != '\r')
+			return HTTP_BAD;
+		if (at + CRLF_BYTES > in.len)
+			break;
+		if (in.at[at + 1] != '\n' || at == 0)
+			return HTTP_BAD;
+		if (in.at[at - 1] == '\n') {
+			*head_bytes = at + CRLF_BYTES;
+			return HTTP_OK;
+		}
+		at += CRLF_BYTES;
+		in_first_line = false;
+	}
+	*scanned = at;
+	return HTTP_MORE;
+}
+
+static bool is_crlf(struct span in, size_t at)
+{
+	return in.len - at >= CRLF_BYTES && in.at[at] == '\r' && in.at[at + 1] == '\n';
+}
+
+size_t http_head_skip(struct span in)
+{
+	return is_crlf(in, 0) ? CRLF_BYTES : 0;
+}
+
+enum http_result http_request_parse(
+	struct span in, const struct http_limits *limits, struct http_head *head)
+{
+	if (in.len > limits->head_bytes)
+		return HTTP_TOO_LARGE;
+	struct reader r = begin(in, limits, head);
+	enum http_result result = read_request_line(&r, limits->line_bytes, head);
+	if (result == HTTP_OK)
+		result = read_fields(&r, limits->fields, head);
+	if (result == HTTP_OK)
+		result = connection_parse(head);
+	if (result != HTTP_OK)
+		return result;
+	if (!host_is_acceptable(head) || !framing_of_request(head))
+		return HTTP_BAD;
+	head->expect_continue = connection_expects_continue(head);
+	return HTTP_OK;
+}
+
+enum http_result http_answer_parse(struct span in, const struct http_limits *limits,
+	enum http_method request_method, struct http_head *head)
+{
+	if (in.len > limits->head_bytes)
+		return HTTP_TOO_LARGE;
+	struct reader r = begin(in, limits, head);
+	enum http_result result = read_status_line(&r, limits->line_bytes, head);
+	if (result == HTTP_OK)
+		result = read_fields(&r, limits->fields, head);
+	if (result == HTTP_OK)
+		result = connection_parse(head);
+	if (result != HTTP_OK)
+		return result;
+	if (!framing_of_answer(head, request_method))
+		return HTTP_BAD;
+	head->keep_alive &= head->body != HTTP_BODY_CLOSE;
+	return HTTP_OK;
+}
+
+// All but the big array of fields is cleared.
+static struct reader begin(struct span in, const struct http_limits *limits, struct http_head *head)
+{
+	assert(limits->head_bytes <= HTTP_HEAD_BYTES_MAX);
+	assert(limits->fields <= HTTP_FIELDS_MAX);
+	memset(head, 0, offsetof(struct http_head, fields));
+	head->bytes = in.at;
+	head->head_bytes = in.len;
+	return (struct reader){head_scan_best(), in, 0};
+}
+
+// Take the line at r->at, without its CRLF. Returns false if it does not end in one.
+static bool read_line(struct reader *r, struct span *line)
+{
+	size_t end = r->scan->text(r->in, r->at);
+	*line = (struct span){r->in.at + r->at, end - r->at};
+	if (!is_crlf(r->in, end))
+		return false;
+	r->at = end + CRLF_BYTES;
+	return true;
+}
+
+// "HTTP/" DIGIT "." DIGIT, all of `s` (RFC 9112 2.3).
+static enum http_result read_version(struct span s, struct http_head *head)
+{
+	struct span prefix = SPAN("HTTP/");
+	if (s.len != prefix.len + 3 || memcmp(s.at, prefix.at, prefix.len) != 0)
+		return HTTP_BAD;
+	char major = s.at[5], minor = s.at[7];
+	if (!octet_is_digit(major) || s.at[6] != '.' || !octet_is_digit(minor))
+		return HTTP_BAD;
+	if (major != '1' || minor > '1')
+		return HTTP_VERSION;
+	head->minor = minor - '0';
+	return HTTP_OK;
+}
+
+static enum http_method method_of(struct span name)
+{
+	static const struct {
+		struct span name;
+		enum http_method method;
+	} methods[] = {
+		{SPAN("GET"), HTTP_GET},
+		{SPAN("HEAD"), HTTP_HEAD},
+		{SPAN("POST"), HTTP_POST},
+		{SPAN("PUT"), HTTP_PUT},
+		{SPAN("DELETE"), HTTP_DELETE},
+		{SPAN("OPTIONS"), HTTP_OPTIONS},
+		{SPAN("CONNECT"), HTTP_CONNECT},
+		{SPAN("TRACE"), HTTP_TRACE},
+	};
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+		if (span_is_equal(name, methods[i].name))
+			return methods[i].method;
+	return HTTP_METHOD_OTHER;
+}
+
+// method SP request-target SP HTTP-version (RFC 9112 3).
+static enum http_result read_request_line(struct reader *r, uint32_t max, struct http_head *head)
+{
+	struct span line;
+	if (!read_line(r, &line))
+		return HTTP_BAD;
+	if (line.len > max)
+		return HTTP_LINE_TOO_LARGE;
+	size_t method_end = r->scan->token(line, 0);
+	if (method_end == 0 || method_end == line.len || line.at[method_end] != ' ')
+		return HTTP_BAD;
+	size_t target_at = method_end + 1, target_end = r->scan->target(line, target_at);
+	if (target_end == target_at || target_end == line.len || line.at[target_end] != ' ')
+		return HTTP_BAD;
+	head->method_name = (struct span){line.at, method_end};
+	head->method = method_of(head->method_name);
+	enum http_result result = read_version(span_from(line, target_end + 1), head);
+	if (result != HTTP_OK)
+		return result; // before the target's form: the preface of HTTP/2 is "PRI *
+			       // HTTP/2.0"
+	struct span target = {line.at + target_at, target_end - target_at};
+	return target_parse(head, target) ? HTTP_OK : HTTP_BAD;
+}
+
+// HTTP-version SP 3DIGIT SP [ reason-phrase ] (RFC 9112 4). The second space is not optional.
+static enum http_result read_status_line(struct reader *r, uint32_t max, struct http_head *head)
+{
+	struct span line;
+	if (!read_line(r, &line))
+		return HTTP_BAD;
+	if (line.len > max)
+		return HTTP_LINE_TOO_LARGE;
+	const size_t version_bytes = strlen("HTTP/1.1"), status_at = version_bytes + 1;
+	if (line.len < status_at + 4)
+		return HTTP_BAD;
+	enum http_result result = read_version((struct span){line.at, version_bytes}, head);
+	if (result != HTTP_OK)
+		return result;
+	const char *status = line.at + status_at;
+	if (status[-1] != ' ' || status[3] != ' ')
+		return HTTP_BAD;
+	for (unsigned i = 0; i < 3; i++) {
+		if (!octet_is_digit(status[i]))
+			return HTTP_BAD;
+		head->status = head->status * 10 + (status[i] - '0');
+	}
+	return head->status >= 100 && head->status <= 599 ? HTTP_OK : HTTP_BAD;
+}
+
+// field-name ":" OWS field-value OWS CRLF (RFC 9112 5).
+static bool read_field(struct reader *r, struct http_head *head, struct http_field *field)
+{
+	size_t name_end = r->scan->token(r->in, r->at);
+	if (name_end == r->at || name_end == r->in.len || r->in.at[name_end] != ':')
+		return false;
+	field->name_at = r->at;
+	field->name_len = name_end - r->at;
+	field->id = field_id(http_field_name(head, field));
+	field->next = 0;
+	struct span value;
+	r->at = name_end + 1;
+	if (!read_line(r, &value))
+		return false;
+	value = octet_trim(value);
+	field->value_at = value.at - r->in.at;
+	field->value_len = value.len;
+	return true;
+}
+
+static enum http_result read_fields(struct reader *r, uint32_t max, struct http_head *head)
+{
+	uint16_t last[HTTP_FIELD_IDS]; // index + 1, where first[] is set
+	while (!is_crlf(r->in, r->at)) {
+		if (head->field_count == max)
+			return HTTP_TOO_LARGE;
+		struct http_field *field = &head->fields[head->field_count];
+		if (!read_field(r, head, field))
+			return HTTP_BAD;
+		uint16_t number = ++head->field_count;
+		if (!head->first[field->id])
+			head->first[field->id] = number;
+		else if (field->id != HTTP_FIELD_OTHER)
+			head->fields[last[field->id] - 1].next = number;
+		last[field->id] = number;
+	}
+	return r->at + CRLF_BYTES == r->in.len ? HTTP_OK : HTTP_BAD;
+}
+
+// RFC 9112 3.2: one Host and no more, which HTTP/1.0 may leave out.
+static bool host_is_acceptable(struct http_head *head)
+{
+	const struct http_field *field = http_field_first(head, HTTP_FIELD_host);
+	if (!field)
+		return head->minor == 0;
+	struct span port;
+	head->host = http_field_value(head, field);
+	return !field->next && host_is_valid(head->host, &port);
+}

@@ -1,0 +1,39 @@
+// The scalar engine, one table look-up an octet, and the choice between engines.
+//
+// The choice is made anew at every call rather than kept in a variable: it reads what libgcc found
+// out about the processor before main(), so there is nothing to initialise and nothing to forget.
+
+#include "dataplane/http/head_scan.h"
+
+#include "dataplane/http/octet.h"
+
+static size_t scalar_text(struct span in, size_t at)
+{
+	return octet_scan(in, at, OCTET_TEXT);
+}
+
+static size_t scalar_token(struct span in, size_t at)
+{
+	return octet_scan(in, at, OCTET_TOKEN);
+}
+
+static size_t scalar_target(struct span in, size_t at)
+{
+	return octet_scan(in, at, OCTET_TARGET);
+}
+
+const struct head_scan head_scan_scalar = {
+	.name = "scalar",
+	.text = scalar_text,
+	.token = scalar_token,
+	.target = scalar_target,
+};
+
+const struct head_scan *head_scan_best(void)
+{
+	if (__builtin_cpu_supports("avx2"))
+		return &head_scan_avx2;
+	if (__builtin_cpu_supports("sse4.2"))
+		return &head_scan_sse42;
+	return &head_scan_scalar;
+}

@@ -1,0 +1,121 @@
+// The inside of a worker: the struct that holds all it touches, and what its files call in each
+// other.
+//
+//   worker.c    start, stop, and the loop
+//   client.c    events of visitors' streams: opened, data, end; input that must be kept; deadlines
+//   burst.c     requests of a turn: parsed, their tokens verified together, decided
+//   act.c       a decision carried out: an answer, a claim with the request parked
+//   forward.c   requests passed on to an origin
+//   report.c    claims and reports to control, answers from it
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/buffers.h"
+#include "dataplane/conn.h"
+#include "dataplane/counters.h"
+#include "dataplane/gate/claim.h"
+#include "dataplane/gate/decide.h"
+#include "dataplane/gate/mac.h"
+#include "dataplane/gate/request.h"
+#include "dataplane/http/head.h"
+#include "dataplane/origin/exchange.h"
+#include "dataplane/origin/origin.h"
+#include "dataplane/random.h"
+#include "dataplane/snapshot.h"
+#include "dataplane/source.h"
+#include "dataplane/wheel.h"
+#include "dataplane/worker.h"
+#include "drivers/span.h"
+#include "drivers/stream.h"
+
+#define BURST_MAX 64u // requests decided together: full lanes four times over
+#define EVENTS_MAX 256 // events of one turn
+#define DUE_MAX 64u // deadlines of one turn
+#define CLOSE_MAX 256u // idle connections closed in one turn while draining
+#define ANSWERS_MAX 256u // claim answers of one turn
+#define REPLY_BYTES_MAX 32768u // an answer of ours: a head and a page
+#define SITES_MAX 1024u // sites whose pre-flights are counted
+
+// One request of the burst.
+struct item {
+	struct conn *conn;
+	struct span rest; // what follows the head in this turn's input
+	bool is_kept; // head and rest lie in the connection's buffer
+	bool is_done; // acting took care of the rest
+	bool answer_is_late; // it was parked, and no answer came in time
+	uint32_t skip; // bytes of empty lines before the head
+	const struct claim_answer *answer; // control's, if it comes back from being parked
+	struct http_head head;
+	struct gate_request request;
+	char *scratch; // GATE_REQUEST_SCRATCH_BYTES of the longest line
+};
+
+// A visitor's connection whose exchange ended while bytes of the next request were kept.
+struct resumed {
+	uint32_t index, generation;
+};
+
+// Pre-flights of one site in the second under way.
+struct preflights {
+	uint32_t second, count;
+};
+
+// What control reads of a worker; the only part that two threads touch.
+struct worker_shown {
+	struct counters counters;
+	_Atomic uint32_t connections, busy;
+	_Atomic bool is_asleep;
+	_Atomic bool stop; // written: control
+	// The smallest key refused since control looked; a spin-free lock of one bit in
+	// refused_busy is not worth it: control swaps the key out, and a race leaves floor a turn
+	// lower than need be.
+	_Atomic uint64_t refused_key; // UINT64_MAX: none
+	_Atomic uint32_t refused_line, refused_poll_after;
+};
+
+struct worker {
+	struct worker_plan plan;
+	struct stream_driver *driver;
+	const struct snapshot *snapshot; // of this turn
+	uint64_t now_us; // CLOCK_MONOTONIC, once a turn
+	uint64_t now_ms; // cluster time
+	uint32_t now_s;
+	bool is_held; // control's heartbeat is old: park nothing
+	bool is_draining;
+	char date[32]; // IMF-fixdate of now_s
+	uint32_t date_s; // for which `date` stands
+
+	struct conn_table conns;
+	struct wheel wheel;
+	struct buffers *buffers;
+	struct source_table *sources;
+	struct random *random;
+	struct mac_engine *mac;
+	struct origin *origin;
+
+	struct item *items; // BURST_MAX
+	uint32_t item_count;
+	struct mac_job *jobs;
+	struct resumed *resumed; // one per connection at most
+	uint32_t resumed_count;
+	struct preflights preflights[SITES_MAX];
+	uint32_t parked_count;
+
+	struct claim *reports; // a ring of WORKER_REPORTS_MAX
+	uint32_t report_first, report_count;
+	bool has_claims; // pushed this turn: control must wake
+
+	char *reply; // REPLY_BYTES_MAX
+	struct stream_event events[EVENTS_MAX];
+
+	struct worker_shown shown __attribute__((aligned(64)));
+	unsigned long thread; // pthread_t
+};
+
+static inline void inside_count(struct worker *w, enum counter which)
+{
+	counters_add(&w->shown.counters, which, 1);
+}

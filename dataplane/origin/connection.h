@@ -1,0 +1,60 @@
+// Connections to servers: being made, in use by one exchange, or kept for the next one.
+//
+// Kept ones are taken newest first, since that one is the least likely to be closed by the origin
+// at this moment, and expire oldest first.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "drivers/stream.h"
+
+struct exchange;
+struct origin_counters;
+struct server;
+
+struct connection {
+	struct stream *stream; // its user is this; NULL once the driver has taken it back
+	struct server *server;
+	struct exchange *exchange; // whose it is; NULL: kept
+	bool is_kept;
+	bool is_reused; // has carried an exchange before
+	uint64_t kept_at_us;
+	TAILQ_ENTRY(connection) of_server; // kept: the server's, newest first; else: the free list
+	TAILQ_ENTRY(connection) by_age; // kept: all servers', oldest first
+};
+TAILQ_HEAD(connection_list, connection);
+
+struct connection_pool {
+	struct stream_driver *driver;
+	struct origin_counters *counters;
+	struct connection *items;
+	uint32_t uncut_count; // never used yet
+	uint32_t idle_max; // kept to one server
+	struct connection_list free;
+	struct connection_list kept; // by age
+};
+
+// Make room for `max` connections, the sum of those in use and those kept. Borrows the driver and
+// the counters. Returns 0 or -ENOMEM.
+int connection_pool_init(struct connection_pool *pool, uint32_t max, uint32_t idle_max,
+	struct stream_driver *driver, struct origin_counters *counters);
+
+// Frees the memory; connections must be closed.
+void connection_pool_fini(struct connection_pool *pool);
+
+// Begin to connect. NULL: the driver is out of streams.
+struct connection *connection_open(struct connection_pool *pool, struct server *server);
+
+// The newest connection kept to the server; NULL: there is none.
+struct connection *connection_reuse(struct connection_pool *pool, struct server *server);
+
+// Keep it for another exchange; close it if the server has its share.
+void connection_keep(struct connection_pool *pool, struct connection *connection, uint64_t now_us);
+
+// Close it, kept or not, and forget it. `reset`: as in stream_close().
+void connection_close(struct connection_pool *pool, struct connection *connection, bool reset);
+
+// Close all that are kept to the server.
+void connection_close_kept(struct connection_pool *pool, struct server *server);

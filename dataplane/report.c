@@ -1,0 +1,115 @@
+// What a worker tells control, and what it hears back.
+//
+// Claims that somebody waits for are refused when the ring is full: the visitor polls again.
+// Reports are kept in a queue and sent when the ring takes them, in order.
+
+#include "dataplane/report.h"
+
+#include "dataplane/burst.h"
+
+#include <assert.h>
+#include <unistd.h>
+
+static bool push(struct worker *w, const struct claim *claim)
+{
+	if (!rings_push_claim(w->plan.rings, claim))
+		return false;
+	w->has_claims = true;
+	return true;
+}
+
+bool report_claim(struct worker *w, const struct claim *claim)
+{
+	if (push(w, claim)) {
+		inside_count(w, COUNTER_claims);
+		return true;
+	}
+	inside_count(w, COUNTER_claim_ring_full);
+	return false;
+}
+
+void report_send(struct worker *w, const struct claim *claim)
+{
+	if (w->report_count == 0 && push(w, claim))
+		return;
+	if (w->report_count == WORKER_REPORTS_MAX) {
+		inside_count(w, COUNTER_reports_full);
+		return;
+	}
+	w->reports[(w->report_first + w->report_count++) % WORKER_REPORTS_MAX] = *claim;
+}
+
+void report_flush(struct worker *w)
+{
+	while (w->report_count > 0 && push(w, &w->reports[w->report_first])) {
+		w->report_first = (w->report_first + 1) % WORKER_REPORTS_MAX;
+		w->report_count--;
+	}
+	if (!w->has_claims)
+		return;
+	w->has_claims = false;
+	uint64_t one = 1;
+	ssize_t written = write(w->plan.control_wake, &one, sizeof(one));
+	(void)written; // a full eventfd is awake already
+}
+
+void report_gone(struct worker *w, const struct claim_answer *answer)
+{
+	inside_count(w, COUNTER_claim_gone);
+	struct claim gone = {.kind = CLAIM_GONE,
+		.worker = (uint8_t)w->plan.index,
+		.room = answer->room,
+		.key = answer->key,
+		.visitor = answer->visitor,
+		.session = answer->session,
+		.expires = answer->expires,
+		.line_id = answer->line_id,
+		.sent_ms = w->now_ms};
+	report_send(w, &gone);
+}
+
+void report_passed(struct worker *w, const struct gate_room *room)
+{
+	struct claim passed = {.kind = CLAIM_PASSED,
+		.worker = (uint8_t)w->plan.index,
+		.room = room->index,
+		.line_id = room->line_id,
+		.sent_ms = w->now_ms};
+	report_send(w, &passed);
+}
+
+void report_answers(struct worker *w)
+{
+	static_assert(ANSWERS_MAX * sizeof(struct claim_answer) <= 16384, "fits the stack");
+	struct claim_answer answers[ANSWERS_MAX];
+	unsigned answer_count = rings_pop_answers(w->plan.rings, answers, ANSWERS_MAX);
+	for (unsigned i = 0; i < answer_count; i++) {
+		const struct claim_answer *answer = &answers[i];
+		struct conn *conn = conn_of(&w->conns, answer->request, answer->generation);
+		if (conn && conn->state == CONN_PARKED && !conn->is_pending)
+			burst_offer_answered(w, conn, answer);
+		else if (answer->verdict == CLAIM_GRANTED)
+			report_gone(w, answer);
+	}
+	burst_run(w); // the answers live until here
+}
+
+void report_refused(struct worker *w, uint32_t line_id, uint64_t key, uint32_t poll_after)
+{
+	struct worker_shown *shown = &w->shown;
+	if (key >= atomic_load_explicit(&shown->refused_key, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&shown->refused_line, line_id, memory_order_relaxed);
+	atomic_store_explicit(&shown->refused_poll_after, poll_after, memory_order_relaxed);
+	atomic_store_explicit(&shown->refused_key, key, memory_order_release);
+}
+
+bool worker_take_refused(
+	struct worker *worker, uint32_t *line_id, uint64_t *key, uint32_t *poll_after)
+{
+	struct worker_shown *shown = &worker->shown;
+	*key = atomic_exchange_explicit(&shown->refused_key, UINT64_MAX, memory_order_acq_rel);
+	*line_id = atomic_load_explicit(&shown->refused_line, memory_order_relaxed);
+	*poll_after = atomic_load_explicit(&shown->refused_poll_after, memory_order_relaxed);
+	return *key != UINT64_MAX;
+}

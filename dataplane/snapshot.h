@@ -1,0 +1,56 @@
+// What control publishes to workers.
+//
+//   one pointer      the snapshot: rooms, secrets, origins, all immutable; replaced whole, the old
+//   one freed when every
+//                    worker has passed a quiescent state (rte_rcu_qsbr)
+//   words            a few atomics of the process: clock, heartbeat, draining
+//   lines            the words of each line (gate/place.h), reached through the snapshot's rooms
+//   ended            the set of ended sessions (gate/ended.h)
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/gate/ended.h"
+#include "dataplane/gate/rooms.h"
+#include "dataplane/gate/token.h"
+#include "dataplane/origin/origin_table.h"
+
+// A network of proxies whose forwarding fields are believed; IPv4 mapped.
+struct snapshot_network {
+	uint8_t ip[16];
+	uint8_t bits; // of the 128
+};
+
+struct snapshot {
+	uint64_t version; // counts from 1
+	struct gate_map map;
+	struct token_secrets secrets;
+	const struct origin_table *origins; // lives as long as the snapshot
+	const struct snapshot_network *trusted;
+	uint32_t trusted_count;
+	void *owner; // control's: what to free with it
+};
+
+struct rte_rcu_qsbr;
+
+// Shared by all workers; each field is written by control.
+struct snapshot_words {
+	_Atomic(const struct snapshot *) current;
+	_Atomic int64_t
+		clock_offset_ms; // cluster time = CLOCK_MONOTONIC + this; never makes it go back
+	_Atomic uint64_t heartbeat_us; // CLOCK_MONOTONIC of control's last turn
+	_Atomic bool
+		draining; // answer with Connection: close, admit no newcomers, leave when empty
+	_Atomic bool is_unhealthy; // a worker stands still: said by the health answer
+	struct ended *ended;
+	struct rte_rcu_qsbr *quiescent; // one reader per worker, by its index
+};
+
+// How old the heartbeat may be before workers hold: they park nothing and answer at once (design: a
+// commit older than 200 ms). An idle control thread beats every 20 ms.
+#define SNAPSHOT_HOLD_US 200000u
+
+// Whether `ip` is in one of the networks. Pure.
+bool snapshot_is_trusted(const struct snapshot *snapshot, const uint8_t ip[16]);

@@ -1,0 +1,302 @@
+// The loop of a worker, and its start and end.
+//
+// A turn: take what the driver has · take control's answers · read heads, verify their tokens
+// together, decide, act · pass the origin's bytes · let deadlines pass · push claims · report a
+// quiescent state. Everything a turn does is bounded; the clock is read once, by the driver.
+//
+// A worker that has nothing to do sleeps in the driver and is offline for RCU meanwhile, so that
+// control never waits for it.
+
+#include "dataplane/worker.h"
+
+#include "dataplane/burst.h"
+#include "dataplane/client.h"
+#include "dataplane/forward.h"
+#include "dataplane/inside.h"
+#include "dataplane/report.h"
+
+#include <rte_rcu_qsbr.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SLEEP_US_MAX 1000000u // a sleeping worker looks at the words at least once a second
+
+static int create(struct worker *w);
+static void destroy(struct worker *w);
+static void *run(void *worker);
+static void turn(struct worker *w);
+
+int worker_start(const struct worker_plan *plan, struct worker **worker)
+{
+	assert(plan->index < WORKER_COUNT_MAX);
+	assert(plan->buffer_bytes >= plan->limits.head_bytes);
+	struct worker *w = aligned_alloc(64, (sizeof(*w) + 63) / 64 * 64); // COLD: at start
+	if (!w) {
+		stream_destroy(plan->driver);
+		return -ENOMEM;
+	}
+	memset(w, 0, sizeof(*w));
+	w->plan = *plan;
+	w->driver = plan->driver;
+	int ret = create(w);
+	if (ret < 0)
+		goto fail;
+	pthread_t thread;
+	ret = -pthread_create(&thread, NULL, run, w);
+	if (ret < 0)
+		goto fail;
+	w->thread = thread;
+	*worker = w;
+	return 0;
+fail:
+	destroy(w);
+	return ret;
+}
+
+void worker_stop(struct worker *worker)
+{
+	if (!worker)
+		return;
+	atomic_store(&worker->shown.stop, true);
+	stream_wake(worker->driver);
+	pthread_join(worker->thread, NULL);
+	destroy(worker);
+}
+
+void worker_wake(struct worker *worker)
+{
+	stream_wake(worker->driver);
+}
+
+const struct counters *worker_counters(const struct worker *worker)
+{
+	return &worker->shown.counters;
+}
+
+unsigned worker_cpu(const struct worker *worker)
+{
+	return worker->plan.cpu;
+}
+
+const struct stream_driver *worker_driver(const struct worker *worker)
+{
+	return worker->driver;
+}
+
+const struct origin *worker_origin(const struct worker *worker)
+{
+	return worker->origin;
+}
+
+uint32_t worker_connections(const struct worker *worker)
+{
+	return atomic_load_explicit(&worker->shown.connections, memory_order_relaxed);
+}
+
+uint32_t worker_busy(const struct worker *worker)
+{
+	return atomic_load_explicit(&worker->shown.busy, memory_order_relaxed);
+}
+
+bool worker_is_asleep(const struct worker *worker)
+{
+	return atomic_load_explicit(&worker->shown.is_asleep, memory_order_acquire);
+}
+
+size_t worker_connection_bytes(void)
+{
+	// Its struct, its place among those to go on with, and twice a bucket of the sources.
+	const uint32_t many = 1u << 20;
+	return sizeof(struct conn) + sizeof(struct resumed) + source_table_bytes(many) / many;
+}
+
+size_t worker_fixed_bytes(void)
+{
+	size_t item = sizeof(struct item) + CARRY_TOKENS_MAX * sizeof(struct mac_job);
+	return sizeof(struct worker) + BURST_MAX * item + REPLY_BYTES_MAX +
+	       WORKER_REPORTS_MAX * sizeof(struct claim) +
+	       WORKER_RESERVE * worker_connection_bytes();
+}
+
+static int create_items(struct worker *w)
+{
+	size_t scratch = GATE_REQUEST_SCRATCH_BYTES(w->plan.limits.line_bytes);
+	w->items = calloc(BURST_MAX, sizeof(struct item)); // COLD: at start
+	w->jobs = calloc(BURST_MAX * CARRY_TOKENS_MAX, sizeof(struct mac_job)); // COLD: at start
+	char *memory = malloc(BURST_MAX * scratch); // COLD: at start
+	if (w->items)
+		w->items[0].scratch = memory; // freed from there
+	if (!w->items || !w->jobs || !memory)
+		return -ENOMEM;
+	for (unsigned i = 0; i < BURST_MAX; i++)
+		w->items[i].scratch = memory + i * scratch;
+	return 0;
+}
+
+// Everything the worker will ever hold. On failure destroy() undoes what was done.
+static int create(struct worker *w)
+{
+	const struct worker_plan *plan = &w->plan;
+	int ret = conn_table_init(&w->conns, plan->connections, WORKER_RESERVE);
+	if (ret < 0 || (ret = create_items(w)) < 0)
+		return ret;
+	if ((ret = buffers_create(plan->buffers, plan->buffer_bytes, &w->buffers)) < 0)
+		return ret;
+	if ((ret = random_create(&w->random)) < 0)
+		return ret;
+	if ((ret = mac_create(&w->mac)) < 0)
+		return ret;
+	w->resumed = calloc(w->conns.count_max, sizeof(*w->resumed)); // COLD: at start
+	w->reports = calloc(WORKER_REPORTS_MAX, sizeof(*w->reports)); // COLD: at start
+	w->reply = malloc(REPLY_BYTES_MAX); // COLD: at start
+	void *sources = calloc(1, source_table_bytes(w->conns.count_max)); // COLD: at start
+	w->origin = origin_create(&plan->origin, w->driver, &forward_calls);
+	if (!w->resumed || !w->reports || !w->reply || !sources || !w->origin) {
+		free(sources);
+		return -ENOMEM;
+	}
+	w->sources = source_table_init(
+		sources, w->conns.count_max, plan->connections_per_source, random_u64(w->random));
+	atomic_store(&w->shown.refused_key, UINT64_MAX);
+	return 0;
+}
+
+static void destroy(struct worker *w)
+{
+	origin_destroy(w->origin);
+	stream_destroy(w->driver);
+	mac_destroy(w->mac);
+	random_destroy(w->random);
+	buffers_destroy(w->buffers);
+	free(w->sources);
+	free(w->reply);
+	free(w->reports);
+	free(w->resumed);
+	free(w->jobs);
+	if (w->items)
+		free(w->items[0].scratch);
+	free(w->items);
+	conn_table_fini(&w->conns);
+	free(w);
+}
+
+// Pin the thread to its core. A core that is gone is no reason to fail: it then runs where it may.
+static void pin(unsigned cpu)
+{
+	cpu_set_t set;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+}
+
+static void *run(void *worker)
+{
+	struct worker *w = worker;
+	pthread_setname_np(pthread_self(), "sluice-worker");
+	pin(w->plan.cpu);
+	struct rte_rcu_qsbr *quiescent = w->plan.words->quiescent;
+	rte_rcu_qsbr_thread_register(quiescent, w->plan.index);
+	rte_rcu_qsbr_thread_online(quiescent, w->plan.index);
+	while (!atomic_load_explicit(&w->shown.stop, memory_order_relaxed))
+		turn(w);
+	for (uint32_t i = 0; i < w->conns.count_max; i++)
+		if (w->conns.conns[i].state != CONN_FREE)
+			client_close(w, &w->conns.conns[i], true);
+	rte_rcu_qsbr_thread_offline(quiescent, w->plan.index);
+	rte_rcu_qsbr_thread_unregister(quiescent, w->plan.index);
+	return NULL;
+}
+
+static uint32_t sleep_us(const struct worker *w)
+{
+	if (w->report_count > 0)
+		return 1000; // the ring was full: try again soon
+	uint64_t quiet_us = wheel_quiet_us(&w->wheel, w->now_us, SLEEP_US_MAX);
+	uint64_t origin_us = origin_due_us(w->origin);
+	if (origin_us <= w->now_us)
+		return 0;
+	if (origin_us - w->now_us < quiet_us)
+		quiet_us = origin_us - w->now_us;
+	return (uint32_t)quiet_us;
+}
+
+// What this turn goes by: time, snapshot, what control says.
+static void look_around(struct worker *w)
+{
+	struct snapshot_words *words = w->plan.words;
+	w->now_us = w->driver->now_us;
+	int64_t offset_ms = atomic_load_explicit(&words->clock_offset_ms, memory_order_relaxed);
+	uint64_t now_ms = (uint64_t)((int64_t)(w->now_us / 1000) + offset_ms);
+	if (now_ms > w->now_ms)
+		w->now_ms = now_ms;
+	w->now_s = (uint32_t)(w->now_ms / 1000);
+	uint64_t beat_us = atomic_load_explicit(&words->heartbeat_us, memory_order_relaxed);
+	w->is_held = w->now_us > beat_us + SNAPSHOT_HOLD_US;
+	w->is_draining = atomic_load_explicit(&words->draining, memory_order_relaxed);
+	const struct snapshot *now = atomic_load_explicit(&words->current, memory_order_acquire);
+	if (now != w->snapshot) {
+		w->snapshot = now;
+		origin_set_table(w->origin, now->origins);
+	}
+	if (w->wheel.slots[0].next == NULL)
+		wheel_init(&w->wheel, w->now_us);
+	if (w->date_s != w->now_s) {
+		w->date_s = w->now_s;
+		decide_date(w->now_s, w->date);
+	}
+}
+
+static int take_events(struct worker *w)
+{
+	struct rte_rcu_qsbr *quiescent = w->plan.words->quiescent;
+	uint32_t wait_us = w->wheel.slots[0].next ? sleep_us(w) : 0;
+	rte_rcu_qsbr_thread_offline(quiescent, w->plan.index);
+	atomic_store_explicit(&w->shown.is_asleep, wait_us > 0, memory_order_release);
+	int count_events = stream_poll(w->driver, w->events, EVENTS_MAX, wait_us);
+	atomic_store_explicit(&w->shown.is_asleep, false, memory_order_release);
+	rte_rcu_qsbr_thread_online(quiescent, w->plan.index);
+	return count_events;
+}
+
+// What control reads.
+static void show(struct worker *w)
+{
+	uint32_t busy = w->parked_count + origin_exchange_count(w->origin);
+	inside_count(w, COUNTER_turns);
+	atomic_store_explicit(&w->shown.connections, w->conns.count, memory_order_relaxed);
+	atomic_store_explicit(&w->shown.busy, busy, memory_order_relaxed);
+}
+
+static void turn(struct worker *w)
+{
+	int event_count = take_events(w);
+	look_around(w);
+	origin_tick(w->origin, w->now_us);
+	report_answers(w);
+	for (int i = 0; i < event_count; i++) {
+		struct stream_event *event = &w->events[i];
+		if (event->kind == STREAM_NONE)
+			continue;
+		if (event->stream->listener == STREAM_CONNECTED)
+			origin_event(w->origin, event);
+		else
+			client_event(w, event);
+	}
+	burst_run(w);
+	client_deadlines(w);
+	do { // each round answers at least one kept request, and a buffer holds only so many
+		client_resumed(w);
+		burst_run(w);
+	} while (w->resumed_count > 0);
+	if (w->is_draining)
+		client_close_idle(w);
+	report_flush(w);
+	show(w);
+}

@@ -1,0 +1,77 @@
+// A worker: one thread on one core that takes everything a visitor sends and answers it.
+//
+// Shared nothing: its own driver (listeners, connections), its own connections to origins, its own
+// counters. It hears from control through the snapshot words and its answer ring, and speaks to it
+// through its claim ring.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/counters.h"
+#include "dataplane/http/head.h"
+#include "dataplane/origin/origin.h"
+#include "dataplane/rings.h"
+#include "dataplane/snapshot.h"
+#include "drivers/stream.h"
+
+#define WORKER_COUNT_MAX 64u
+#define WORKER_RESERVE 64u // connections beyond the limit, for those who are told 503
+#define WORKER_CLAIM_MS_MAX \
+	1000u // a claim not answered by then is answered `next`, or with a ticket
+#define WORKER_DISCARD_BYTES (256u << 10) // of a body nobody wanted, before the connection is cut
+#define WORKER_DISCARD_MS 2000u // and how long
+#define WORKER_REPORTS_MAX 4096u // reports to control kept while the ring is full
+
+// Everything a worker is built from; nothing is allocated after.
+struct worker_plan {
+	unsigned index; // of WORKER_COUNT_MAX
+	unsigned cpu; // pinned to
+	uint8_t appliance; // below 64
+	uint32_t connections; // served at once
+	uint32_t connections_per_source;
+	uint32_t parked_max; // claims under way
+	uint32_t buffers,
+		buffer_bytes; // for what outlives a turn; at least a head and what is read at once
+	struct http_limits limits;
+	uint32_t head_timeout_ms; // absolute, from the first byte or the accept
+	uint32_t idle_timeout_ms; // between two requests
+	struct origin_plan origin;
+	struct stream_driver *driver; // made by the caller; the worker's from worker_start() on,
+				      // also when that fails
+	struct rings *rings; // stays the caller's, as all below
+	struct snapshot_words *words;
+	int control_wake; // eventfd that wakes control after claims were pushed
+};
+
+struct worker;
+
+// What a worker holds, for the memory bill: for each connection, and whatever their number.
+size_t worker_connection_bytes(void);
+size_t worker_fixed_bytes(void);
+
+// Make a worker and start its thread. Returns 0 or -errno when memory, the MAC self-test or the
+// thread fail.
+int worker_start(const struct worker_plan *plan, struct worker **worker);
+
+// End the thread and free the worker: connections are reset. Waits for the thread. Accepts NULL.
+void worker_stop(struct worker *worker);
+
+// End a sleep, so that answers in its ring or new words are seen now. Control.
+void worker_wake(struct worker *worker);
+
+// Control, at any time:
+const struct counters *worker_counters(const struct worker *worker);
+unsigned worker_cpu(const struct worker *worker);
+// For their counters only; the rest is the worker's.
+const struct stream_driver *worker_driver(const struct worker *worker);
+const struct origin *worker_origin(const struct worker *worker);
+uint32_t worker_connections(const struct worker *worker); // open now
+uint32_t worker_busy(const struct worker *worker); // of those, with a request under way
+bool worker_is_asleep(
+	const struct worker *worker); // waiting for something to do: not standing still
+
+// The smallest key whose claim this worker refused since the last call (ring full, too late), and
+// the longest poll_after then told; false if none. Control.
+bool worker_take_refused(
+	struct worker *worker, uint32_t *line_id, uint64_t *key, uint32_t *poll_after);

@@ -1,0 +1,270 @@
+"""The real binary, started on loopback with a configuration and an origin of our own.
+
+Everything a test starts it ends: processes by pid, files with its temporary folder.
+"""
+import base64
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = os.environ.get("SLUICE_BINARY", str(ROOT / "build" / "sluice"))
+START_S = 10
+
+BROWSER = {
+    "Accept": "text/html,application/xhtml+xml,*/*;q=0.8",
+    "Accept-Language": "en",
+    "Sec-Fetch-Mode": "navigate",
+    "Sec-Fetch-Dest": "document",
+    "Sec-Fetch-Site": "none",
+}
+JSON = {"Accept": "application/json"}
+
+
+def free_port():
+    with contextlib.closing(socket.socket()) as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+def wait_for(what, seconds, step=0.02):
+    """Call `what` until it says something true; fail after that many seconds."""
+    until = time.monotonic() + seconds
+    while True:
+        result = what()
+        if result:
+            return result
+        assert time.monotonic() < until, f"not within {seconds} s: {what}"
+        time.sleep(step)
+
+
+class Origin:
+    """An origin that tells what it was sent. Paths under /do/ make it misbehave or do special things."""
+
+    def __init__(self):
+        origin = self
+        self.seen = []
+        self.lock = threading.Lock()
+        self.delay_s = 0.0
+        self.sluice_command = None
+        self.gate = threading.Event()
+        self.gate.set()
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *arguments):
+                pass
+
+            def do_any(self):
+                length = int(self.headers.get("Content-Length") or 0)
+                body = self.rfile.read(length) if length else self.read_chunks()
+                with origin.lock:
+                    origin.seen.append({
+                        "method": self.command, "target": self.path, "body": body,
+                        "headers": [(k, v) for k, v in self.headers.items()],
+                    })
+                if origin.delay_s:
+                    time.sleep(origin.delay_s)
+                origin.gate.wait(20)
+                origin.answer(self, body)
+
+            def read_chunks(self):
+                if "chunked" not in (self.headers.get("Transfer-Encoding") or ""):
+                    return b""
+                body = b""
+                while True:
+                    size = int(self.rfile.readline().split(b";")[0], 16)
+                    body += self.rfile.read(size)
+                    self.rfile.readline()
+                    if size == 0:
+                        return body
+
+            do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_OPTIONS = do_PATCH = do_any
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.port = self.server.server_address[1]
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+
+    def answer(self, handler, body):
+        path = handler.path.split("?")[0]
+        out = b"shop:" + handler.headers.get("Sluice-Session", "none").encode() + b"\n"
+        if path.endswith("/echo"):
+            out = json.dumps({"headers": handler.headers.items(), "method": handler.command,
+                              "target": handler.path, "body": body.decode("latin-1")}).encode()
+        if path.endswith("/big"):
+            out = b"x" * (8 << 20)
+        handler.send_response(200)
+        if self.sluice_command:
+            handler.send_header("Sluice-Command", self.sluice_command)
+        if path.endswith("/cookie"):
+            handler.send_header("Set-Cookie", "basket=1; Path=/")
+            handler.send_header("ETag", '"v1"')
+            handler.send_header("Cache-Control", "public, max-age=60")
+        if path.endswith("/chunked"):
+            handler.send_header("Transfer-Encoding", "chunked")
+            handler.end_headers()
+            for piece in (b"one ", b"two ", b"three"):
+                handler.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+                handler.wfile.flush()
+            handler.wfile.write(b"0\r\n\r\n")
+            return
+        handler.send_header("Content-Type", "text/plain")
+        handler.send_header("Content-Length", str(len(out)))
+        handler.end_headers()
+        if handler.command != "HEAD":
+            handler.wfile.write(out)
+
+    def header(self, name, index=-1):
+        with self.lock:
+            return [v for k, v in self.seen[index]["headers"] if k.lower() == name.lower()]
+
+    def stop(self):
+        self.gate.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Sluice:
+    """One appliance. `rooms` and `top` go into the YAML as given."""
+
+    def __init__(self, origin_port, rooms=None, top=None, site=None, listen=None):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sluice-test-"))
+        self.port = free_port()
+        self.process = None
+        self.log = ""
+        self.config = {
+            "listen": listen or [{"address": f"127.0.0.1:{self.port}"}],
+            "state": str(self.folder / "state"),
+            "user": "root",
+            "connections": 2000,
+            "sites": [dict({
+                "name": "shop",
+                "hosts": ["localhost", "127.0.0.1", "tickets.example"],
+                "origin": {"servers": [f"127.0.0.1:{origin_port}"]},
+                "rooms": rooms if rooms is not None else [room()],
+            }, **(site or {}))],
+        }
+        self.config.update(top or {})
+
+    @property
+    def path(self):
+        return self.folder / "sluice.yaml"
+
+    def write(self):
+        self.path.write_text(json.dumps(self.config, indent=1))  # JSON is YAML
+
+    def start(self, expect_ready=True):
+        self.write()
+        self.log_path = self.folder / f"log-{time.monotonic_ns()}"
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                [BINARY, "run", "-c", str(self.path)], stderr=log, stdout=log,
+                stdin=subprocess.DEVNULL)
+        if expect_ready:
+            wait_for(self.is_ready, START_S)
+        return self
+
+    def read_log(self):
+        return self.log_path.read_text(errors="replace")
+
+    def is_ready(self):
+        assert self.process.poll() is None, f"ended at start:\n{self.read_log()}"
+        return ": ready" in self.read_log()
+
+    def url(self, path):
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def cli(self, *arguments, check=True):
+        run = subprocess.run([BINARY, *arguments, "-c", str(self.path)], capture_output=True,
+                             text=True, timeout=20)
+        assert not check or run.returncode == 0, f"{arguments}: {run.stdout}{run.stderr}"
+        return run
+
+    def show(self, *what):
+        return json.loads(self.cli("show", *what, "--json").stdout)
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(10)
+
+    def stop(self, seconds=15):
+        """End with SIGTERM; returns the exit status."""
+        if self.process is None or self.process.poll() is not None:
+            return self.process.returncode if self.process else None
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def destroy(self):
+        if self.process and self.process.poll() is None:
+            self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def room(name="derby", **keys):
+    return dict({"name": name, "path": f"/{name}", "capacity": 2}, **keys)
+
+
+class Visitor:
+    """A browser's cookie jar and habits, over httpx."""
+
+    def __init__(self, sluice, headers=None, base=None):
+        self.client = httpx.Client(base_url=base or sluice.url(""), headers=headers or BROWSER,
+                                   timeout=10, follow_redirects=False)
+
+    def get(self, path, **keys):
+        return self.client.get(path, **keys)
+
+    def status(self, room_name="derby"):
+        return self.client.get(f"/.sluice/{room_name}/status", headers=JSON)
+
+    def ticket(self, room_name="derby"):
+        return self.client.cookies.get(f"sluice-t-{room_name}")
+
+    def passed(self, room_name="derby"):
+        return self.client.cookies.get(f"sluice-p-{room_name}")
+
+    def close(self):
+        self.client.close()
+
+
+def token(text):
+    """The fields of a token, read independently of the product."""
+    raw = base64.urlsafe_b64decode(text)
+    assert len(raw) == 48
+    version, secret, kind, flags, line, key, visitor, issued, expires = struct.unpack(
+        ">BBBBIQQII", raw[:32])
+    return {"version": version, "secret": secret, "kind": kind, "flags": flags, "line": line,
+            "key": key, "visitor": visitor, "issued": issued, "expires": expires, "mac": raw[32:]}
+
+
+def raw(port, data, seconds=5, half_close=False):
+    """Send bytes, return all that comes until the peer closes or the time is over."""
+    with contextlib.closing(socket.create_connection(("127.0.0.1", port), timeout=5)) as sock:
+        sock.sendall(data)
+        if half_close:
+            sock.shutdown(socket.SHUT_WR)
+        sock.settimeout(seconds)
+        got = b""
+        with contextlib.suppress(socket.timeout, ConnectionResetError):
+            while piece := sock.recv(65536):
+                got += piece
+        return got

@@ -1,0 +1,288 @@
+// Every rule of check.c by name: a file that breaks it, and exactly what is said.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/config/fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A good file, of which a case replaces or adds one part; where that part stands is said beside it.
+#define LISTEN "listen: [{address: '127.0.0.1:80'}]\n"
+#define SITE "  - name: shop\n    hosts: [shop.example]\n    origin: {servers: ['10.0.0.1:80']}\n"
+#define IN_ROOT(text) text "\n" LISTEN "sites:\n" SITE // 1:1
+#define IN_SITE(text) LISTEN "sites:\n" SITE "    " text "\n" // 6:5
+#define IN_ROOM(text) \
+	LISTEN "sites:\n" SITE \
+	       "    rooms:\n      - name: derby\n        path: /derby\n        " text "\n" // 9:9
+#define IN_PATH(text) LISTEN "sites:\n" SITE "    rooms: [{name: derby, path: " text "}]\n" // 6:33
+#define IN_ORIGIN(text) \
+	LISTEN "sites:\n  - name: shop\n    hosts: [shop.example]\n    origin: {" text "}\n" // 5:14
+#define IN_LISTEN(text) "listen:\n  - " text "\nsites:\n" SITE // 2:5
+
+static const struct rule_case {
+	const char *name, *text, *errors;
+} cases[] = {
+	{"good", IN_ROOT("#"), ""},
+
+	{"driver", IN_ROOT("driver: dpdk"),
+		"t.yaml:1:9: driver: 'dpdk' is not in this build; allowed: sockets\n"},
+
+	{"workers: the last core", IN_ROOT("workers: [0, 3]"), ""},
+	{"workers: one beyond", IN_ROOT("workers: [0, 4]"),
+		"t.yaml:1:14: workers[1]: '4' is not a core that this process may run on\n"},
+	{"workers: twice", IN_ROOT("workers: [1, 2, 01]"),
+		"t.yaml:1:17: workers[2]: '01' is named twice, first on line 1; allowed: once\n"},
+
+	{"descriptors: all of 20000", IN_ROOT("connections: 15744\norigin_connections: 4000"), ""},
+	{"descriptors: beyond", IN_ROOT("connections: 15745\norigin_connections: 4000"),
+		"t.yaml:1:14: connections: '15745' and origin_connections need 20001 descriptors; "
+		"allowed here: 20000\n"},
+	{"descriptors: by a default", IN_ROOT("origin_connections: 9745"),
+		"t.yaml:1:1: connections: and origin_connections need 20001 descriptors; allowed "
+		"here: 20000\n"},
+
+	{"one source: all", IN_ROOT("connections_per_source: 10000"), ""},
+	{"one source: beyond", IN_ROOT("connections_per_source: 10001"),
+		"t.yaml:1:25: connections_per_source: '10001' is above connections; allowed: up to "
+		"10000\n"},
+
+	{"user", IN_ROOT("user: sluice"), ""},
+	{"user that is not there", IN_ROOT("user: nobody-here"),
+		"t.yaml:1:7: user: 'nobody-here' is not a user of this machine\n"},
+
+	{"line within head", IN_ROOT("http: {line_max: 4k, head_max: 4k}"), ""},
+	{"line beyond head", IN_ROOT("http: {line_max: 5k, head_max: 4k}"),
+		"t.yaml:1:18: http.line_max: '5k' is above http.head_max; allowed: up to 4096\n"},
+	{"line beyond the default head", IN_ROOT("http: {line_max: 17k}"),
+		"t.yaml:1:18: http.line_max: '17k' is above http.head_max; allowed: up to "
+		"16384\n"},
+
+	{"listen on two ports", IN_LISTEN("address: 127.0.0.1:80\n  - address: 127.0.0.1:81"), ""},
+	{"listen twice", IN_LISTEN("address: 127.0.0.1:80\n  - address: 127.0.0.1:080"),
+		"t.yaml:3:14: listen[1].address: '127.0.0.1:080' is listened on twice, first on "
+		"line 2; allowed: once\n"},
+	{"listen twice on IPv6", IN_LISTEN("address: '[::1]:80'\n  - address: '[0::1]:80'"),
+		"t.yaml:3:14: listen[1].address: '[0::1]:80' is listened on twice, first on line "
+		"2; allowed: once\n"},
+
+	{"site names", IN_SITE("rooms: []") SITE,
+		"t.yaml:7:11: sites[1].name: 'shop' names two sites, first on line 3; allowed: "
+		"once\n"
+		"t.yaml:8:13: sites[1].hosts[0]: 'shop.example' is a host twice, first on line 4; "
+		"allowed: once\n"},
+	{"hosts in one site",
+		LISTEN "sites:\n  - name: shop\n    hosts: [a.example, A.example.]\n"
+		       "    origin: {servers: ['10.0.0.1:80']}\n",
+		"t.yaml:4:24: sites[0].hosts[1]: 'A.example.' is a host twice, first on line 4; "
+		"allowed: once\n"},
+	{"a host beside its wildcard",
+		LISTEN "sites:\n  - name: shop\n    hosts: [a.example, '*.a.example']\n"
+		       "    origin: {servers: ['10.0.0.1:80']}\n",
+		""},
+
+	{"servers", IN_ORIGIN("servers: ['10.0.0.1:80', '10.0.0.1:80']"),
+		"t.yaml:5:39: sites[0].origin.servers[1]: '10.0.0.1:80' is a server twice, first "
+		"on line 5; allowed: once\n"},
+	{"a server that is sluice", IN_ORIGIN("servers: ['127.0.0.1:80']"),
+		"t.yaml:5:24: sites[0].origin.servers[0]: '127.0.0.1:80' is an address that sluice "
+		"itself listens on\n"},
+
+	{"cookie domain of the host", IN_SITE("cookie_domain: shop.example"), ""},
+	{"cookie domain of another", IN_SITE("cookie_domain: hop.example"),
+		"t.yaml:6:20: sites[0].cookie_domain: 'hop.example' does not cover the host "
+		"'shop.example'; allowed: a parent of all hosts\n"},
+	{"cookie domain below the host", IN_SITE("cookie_domain: www.shop.example"),
+		"t.yaml:6:20: sites[0].cookie_domain: 'www.shop.example' does not cover the host "
+		"'shop.example'; allowed: a parent of all hosts\n"},
+	{"cookie domain without a dot", IN_SITE("cookie_domain: example"),
+		"t.yaml:6:20: sites[0].cookie_domain: 'example' is none that browsers take; "
+		"allowed: a name with a dot\n"},
+	{"cookie domain that is an address",
+		LISTEN "sites:\n  - name: shop\n    hosts: [10.0.0.9]\n"
+		       "    origin: {servers: ['10.0.0.1:80']}\n    cookie_domain: 10.0.0.9\n",
+		"t.yaml:6:20: sites[0].cookie_domain: '10.0.0.9' is none that browsers take; "
+		"allowed: a name with a dot\n"},
+	{"cookie domain of a wildcard",
+		LISTEN "sites:\n  - name: shop\n    hosts: ['*.a.example', a.example]\n"
+		       "    origin: {servers: ['10.0.0.1:80']}\n    cookie_domain: a.example\n",
+		""},
+
+	{"room names", IN_SITE("rooms: [{name: a, path: /a}, {name: a, path: /b}]"),
+		"t.yaml:6:41: sites[0].rooms[1].name: 'a' names two rooms, first on line 6; "
+		"allowed: once\n"},
+	{"room names that differ by case",
+		IN_SITE("rooms: [{name: a, path: /a}, {name: A, path: /b}]"), ""},
+	{"room names over sites",
+		IN_PATH("/a") "  - name: club\n    hosts: [club.example]\n"
+			      "    origin: {servers: ['10.0.0.1:80']}\n"
+			      "    rooms: [{name: derby, path: /a}]\n",
+		"t.yaml:10:20: sites[1].rooms[0].name: 'derby' names two rooms, first on line 6; "
+		"allowed: once\n"},
+	{"line ids", // found by search: XXH3-64 of both ends in the same 32 bits
+		IN_SITE("rooms: [{name: room-21409, path: /a}, {name: room-194405, path: /b}]"),
+		"t.yaml:6:50: sites[0].rooms[1].name: 'room-194405' has the same line id as "
+		"'room-21409'; allowed: any other name\n"},
+
+	{"paths of a site", IN_SITE("rooms: [{name: a, path: /a}, {name: b, path: /A}]"),
+		"t.yaml:6:50: sites[0].rooms[1].path: '/A' is the path of two rooms of the site, "
+		"first on line 6; allowed: once\n"},
+	{"paths of a site that minds case",
+		IN_SITE("case_sensitive: true\n"
+			"    rooms: [{name: a, path: /a}, {name: b, path: /A}]"),
+		""},
+	{"paths within each other", IN_SITE("rooms: [{name: a, path: /}, {name: b, path: /a}]"),
+		""},
+
+	{"path without a slash", IN_PATH("derby"),
+		"t.yaml:6:33: sites[0].rooms[0].path: 'derby' must begin with '/'\n"},
+	{"path with an escape", IN_PATH("/der%62y"),
+		"t.yaml:6:33: sites[0].rooms[0].path: '/der%62y' must not contain '%'; allowed: a "
+		"path as it is once decoded\n"},
+	{"path with a query", IN_PATH("'/derby?final'"),
+		"t.yaml:6:33: sites[0].rooms[0].path: '/derby?final' must not contain '?'; "
+		"allowed: a path as it is once decoded\n"},
+	{"path with a fragment", IN_PATH("/derby#final"),
+		"t.yaml:6:33: sites[0].rooms[0].path: '/derby#final' must not contain '#'; "
+		"allowed: a path as it is once decoded\n"},
+	{"path with a backslash", IN_PATH("/derby\\final"),
+		"t.yaml:6:33: sites[0].rooms[0].path: '/derby\\final' must not contain '\\'; "
+		"allowed: a path as it is once decoded\n"},
+	{"path with ..", IN_PATH("/a/../b"),
+		"t.yaml:6:33: sites[0].rooms[0].path: '/a/../b' must not contain '//' nor a "
+		"segment '.' or '..'\n"},
+	{"path that ends in .", IN_PATH("/a/."),
+		"t.yaml:6:33: sites[0].rooms[0].path: '/a/.' must not contain '//' nor a segment "
+		"'.' or '..'\n"},
+	{"path with //", IN_PATH("//a"),
+		"t.yaml:6:33: sites[0].rooms[0].path: '//a' must not contain '//' nor a segment "
+		"'.' or '..'\n"},
+	{"path with dots in names", IN_PATH("/.a/..b/c./..."), ""},
+	{"path that ends in /", IN_PATH("/a/"), ""},
+	{"path of sluice", IN_PATH("/.Sluice/derby"),
+		"t.yaml:6:33: sites[0].rooms[0].path: '/.Sluice/derby' begins with /.sluice, which "
+		"is sluice's own; allowed: any other path\n"},
+
+	{"capacity of sessions_max", IN_ROOM("capacity: 100000"), ""},
+	{"capacity beyond sessions_max", IN_ROOM("capacity: 100001"),
+		"t.yaml:9:19: sites[0].rooms[0].capacity: '100001' is above sessions_max; allowed: "
+		"up to 100000\n"},
+	{"rate that fills sessions_max", IN_ROOM("rate: 10000/min"), ""},
+	{"rate beyond sessions_max", IN_ROOM("rate: 10001/min"),
+		"t.yaml:9:15: sites[0].rooms[0].rate: '10001/min' lets 100010 people in within one "
+		"session; allowed: up to sessions_max, 100000\n"},
+	{"rate beyond sessions_max, but a capacity",
+		IN_ROOM("rate: 10001/min\n        capacity: 500"), ""},
+	{"ticket_ttl of claim", IN_ROOM("ticket_ttl: 2m"), ""},
+	{"ticket_ttl below claim", IN_ROOM("ticket_ttl: 119s"),
+		"t.yaml:9:21: sites[0].rooms[0].ticket_ttl: '119s' is shorter than claim; allowed: "
+		"from 120s\n"},
+};
+
+static void test_rules(void **state)
+{
+	(void)state;
+	struct config_machine machine = fixture_machine();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *errors = fixture_errors(cases[i].text, &machine);
+		print_message("%s\n", cases[i].name);
+		assert_string_equal(errors, cases[i].errors);
+		free(errors);
+	}
+}
+
+// The socket admin.socket in the folder must fit into sun_path.
+static void test_state_fits_a_socket(void **state)
+{
+	(void)state;
+	struct config_machine machine = fixture_machine();
+	char text[1024], folder[128];
+	for (int len = 94; len <= 95; len++) {
+		snprintf(folder, sizeof(folder), "/%0*d", len - 1, 0);
+		snprintf(text, sizeof(text), "state: '%s'\n" IN_ROOT("#"), folder);
+		char *errors = fixture_errors(text, &machine);
+		assert_int_equal(*errors != '\0', len > 94);
+		if (*errors)
+			assert_non_null(
+				strstr(errors, "too long for the socket in it; allowed: 94 bytes"));
+		free(errors);
+	}
+}
+
+// All of memory, and one byte more.
+static void test_memory(void **state)
+{
+	(void)state;
+	struct config_bill_row row = {"everything", CONFIG_PER_PROCESS, 1, 1u << 30};
+	struct config_machine machine = fixture_machine();
+	machine.bill = (struct config_bill){1, &row};
+	char *errors = fixture_errors(IN_ROOT("connections: 9000"), &machine);
+	assert_string_equal(errors, "");
+	free(errors);
+	row.entry_bytes++;
+	errors = fixture_errors(IN_ROOT("connections: 9000"), &machine);
+	assert_string_equal(errors,
+		"t.yaml:1:14: connections: '9000' and the other limits need 1073741825 bytes; "
+		"allowed here: 1073741824\n");
+	free(errors);
+}
+
+// `count` sites of `each` hosts, or of `each` rooms.
+static char *many(unsigned count, unsigned each, bool is_rooms)
+{
+	char *text;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	fputs(LISTEN "sites:\n", out);
+	for (unsigned i = 0; i < count; i++) {
+		fprintf(out, "- {name: s%u, origin: {servers: ['a:1']}, hosts: [", i);
+		for (unsigned j = 0; j < (is_rooms ? 1 : each); j++)
+			fprintf(out, "h%u-%u,", i, j);
+		fputs("], rooms: [", out);
+		for (unsigned j = 0; j < (is_rooms ? each : 0); j++)
+			fprintf(out, "{name: r%u-%u, path: /%u},", i, j, j);
+		fputs("]}\n", out);
+	}
+	fclose(out);
+	return text;
+}
+
+static void test_totals(void **state)
+{
+	(void)state;
+	static const struct {
+		unsigned count, each;
+		bool is_rooms;
+		const char *errors;
+	} totals[] = {
+		{16, 256, false, ""},
+		{17, 241, false, "t.yaml:2:1: sites: have 4097 hosts; allowed: 4096 together\n"},
+		{2, 512, true, ""},
+		{5, 205, true, "t.yaml:2:1: sites: have 1025 rooms; allowed: 1024 together\n"},
+	};
+	struct config_machine machine = fixture_machine();
+	for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++) {
+		char *text = many(totals[i].count, totals[i].each, totals[i].is_rooms);
+		char *errors = fixture_errors(text, &machine);
+		assert_string_equal(errors, totals[i].errors);
+		free(errors);
+		free(text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_state_fits_a_socket),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_totals),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

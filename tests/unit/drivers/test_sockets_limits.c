@@ -1,0 +1,432 @@
+// What happens when something runs out or takes too long, on both engines: each has its counter.
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/unit/drivers/rig.h"
+
+static struct rig rig; // too large for the stack
+
+static uint32_t open_count(void)
+{
+	return atomic_load(&sockets_stats(rig.driver)->accepted_open);
+}
+
+// ---- The stream table ----
+
+static void beyond_the_table_the_reserve_says_so(void **state)
+{
+	enum { MAX = 4, ALL = MAX + SOCKETS_RESERVE };
+	struct sockets_plan plan = rig_plan(rig_engine(state));
+	plan.streams_max = MAX;
+	rig_require(plan.engine);
+	rig_start(&rig, &plan);
+	int fds[ALL + 1];
+	for (int i = 0; i < ALL; i++)
+		fds[i] = rig_client(&rig);
+	RIG_UNTIL(&rig, rig.peer_count == ALL);
+	for (int i = 0; i < ALL; i++)
+		assert_int_equal(rig.peers[i].was_full, i >= MAX || open_count() > MAX);
+	assert_int_equal(rig_counter(&rig, SOCKETS_accept_table_full), 0);
+	fds[ALL] = rig_client(&rig);
+	assert_int_equal(rig_client_end(&rig, fds[ALL]), ECONNRESET);
+	assert_int_equal(rig_counter(&rig, SOCKETS_accept_table_full), 1);
+	assert_int_equal(open_count(), ALL);
+	// One that leaves makes room for another, and those inside are served all the while.
+	close(fds[0]);
+	RIG_UNTIL(&rig, rig.peers[0].eof);
+	stream_close(rig.driver, rig.peers[0].stream, false);
+	RIG_UNTIL(&rig, open_count() == ALL - 1);
+	fds[0] = rig_client(&rig);
+	RIG_UNTIL(&rig, rig.peer_count == ALL + 1);
+	rig_client_send(fds[1], SPAN("still here"));
+	RIG_UNTIL(&rig, rig.peers[1].bytes == 10);
+	for (int i = 0; i <= ALL; i++)
+		close(fds[i]);
+	rig_stop(&rig);
+}
+
+// Told one by one, the first MAX are not full and the rest are.
+static void is_full_begins_above_streams_max(void **state)
+{
+	enum { MAX = 4 };
+	struct sockets_plan plan = rig_plan(rig_engine(state));
+	plan.streams_max = MAX;
+	rig_require(plan.engine);
+	rig_start(&rig, &plan);
+	int fds[MAX + 2];
+	for (int i = 0; i < MAX + 2; i++) {
+		fds[i] = rig_client(&rig);
+		RIG_UNTIL(&rig, rig.peer_count == i + 1);
+		assert_int_equal(rig.peers[i].was_full, i >= MAX);
+	}
+	for (int i = 0; i < MAX + 2; i++)
+		close(fds[i]);
+	rig_stop(&rig);
+}
+
+static void connects_have_places_of_their_own(void **state)
+{
+	struct sockets_plan plan = rig_plan(rig_engine(state));
+	plan.streams_max = 1;
+	plan.connects_max = 2;
+	rig_require(plan.engine);
+	rig_start(&rig, &plan);
+	struct rig_peer *ours = &rig.peers[RIG_PEERS_MAX - 2];
+	for (int i = 0; i < 2; i++) {
+		ours[i].stream = stream_connect(rig.driver, &rig.address, &ours[i]);
+		assert_non_null(ours[i].stream);
+	}
+	assert_null(stream_connect(rig.driver, &rig.address, NULL));
+	assert_int_equal(rig_counter(&rig, SOCKETS_connect_table_full), 1);
+	stream_close(rig.driver, ours[0].stream, true);
+	RIG_UNTIL(&rig, sockets_stats(rig.driver)->connected_open == 1);
+	ours[0].stream = stream_connect(rig.driver, &rig.address, &ours[0]);
+	RIG_UNTIL(&rig, ours[0].opened && ours[1].opened);
+	rig_stop(&rig);
+}
+
+// ---- Descriptors ----
+
+struct squeeze {
+	enum sockets_engine engine;
+};
+
+static double cpu_seconds(void)
+{
+	struct rusage usage;
+	getrusage(RUSAGE_SELF, &usage);
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+static int descriptors_in_use(void)
+{
+	int fd = dup(0), count = fd;
+	close(fd);
+	return count;
+}
+
+static bool out_of_descriptors(void *mind)
+{
+	struct sockets_plan plan = rig_plan(((struct squeeze *)mind)->engine);
+	rig_start(&rig, &plan);
+	int fds[3];
+	for (int i = 0; i < 3; i++)
+		fds[i] = rig_client(&rig);
+	struct rlimit limit = {.rlim_cur = (rlim_t)descriptors_in_use() + 1, .rlim_max = 1024};
+	setrlimit(RLIMIT_NOFILE, &limit);
+	double begun = cpu_seconds();
+	rig_rest(&rig, 300);
+	if (rig.peer_count != 1 || cpu_seconds() - begun > 0.1)
+		return false;
+	uint64_t tries = rig_counter(&rig, SOCKETS_accept_no_descriptor);
+	if (tries < 2 || tries > 10)
+		return false;
+	if (stream_connect(rig.driver, &rig.address, NULL) ||
+		rig_counter(&rig, SOCKETS_connect_no_descriptor) != 1)
+		return false;
+	// They waited in the backlog and get in when there is room again.
+	limit.rlim_cur = 1024;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	rig_rest(&rig, 150);
+	if (rig.peer_count != 3)
+		return false;
+	for (int i = 0; i < 3; i++)
+		close(fds[i]);
+	rig_stop(&rig);
+	return true;
+}
+
+static void out_of_descriptors_waits_and_counts(void **state)
+{
+	rig_require(rig_engine(state));
+	struct squeeze squeeze = {rig_engine(state)};
+	assert_int_equal(rig_in_child(out_of_descriptors, &squeeze), 0);
+}
+
+// ---- Buffers ----
+
+static void few_receive_buffers_serve_all_in_the_end(void **state)
+{
+	enum { CLIENTS = 64, ROUNDS = 3, BYTES = 5000 };
+	struct sockets_plan plan = rig_plan(rig_engine(state));
+	plan.receive_count = 2;
+	plan.receive_bytes = 2048;
+	rig_require(plan.engine);
+	rig_start(&rig, &plan);
+	static char bytes[BYTES];
+	int fds[CLIENTS];
+	for (int i = 0; i < CLIENTS; i++)
+		fds[i] = rig_client(&rig);
+	RIG_UNTIL(&rig, rig.peer_count == CLIENTS);
+	for (int round = 1; round <= ROUNDS; round++) {
+		for (int i = 0; i < CLIENTS; i++)
+			rig_client_send(fds[i], (struct span){bytes, BYTES});
+		for (int i = 0; i < CLIENTS; i++)
+			RIG_UNTIL(&rig, rig.peers[i].bytes == (uint64_t)round * BYTES);
+	}
+	assert_true(rig_counter(&rig, SOCKETS_receive_no_buffer) > 0);
+	for (int i = 0; i < CLIENTS; i++)
+		close(fds[i]);
+	for (int i = 0; i < CLIENTS; i++)
+		RIG_UNTIL(&rig, rig.peers[i].eof);
+	rig_stop(&rig);
+}
+
+static void starved_streams_may_be_paused_and_closed(void **state)
+{
+	enum { CLIENTS = 40 };
+	struct sockets_plan plan = rig_plan(rig_engine(state));
+	plan.receive_count = 1;
+	rig_require(plan.engine);
+	rig_start(&rig, &plan);
+	int fds[CLIENTS];
+	for (int i = 0; i < CLIENTS; i++)
+		fds[i] = rig_client(&rig);
+	RIG_UNTIL(&rig, rig.peer_count == CLIENTS);
+	for (int i = 0; i < CLIENTS; i++)
+		rig_client_send(fds[i], SPAN("hello"));
+	rig_turn(&rig, 1000);
+	rig_turn(&rig, 0);
+	for (int i = 0; i < CLIENTS; i++) {
+		struct stream *stream = rig.peers[i].stream;
+		if (i % 4 == 0)
+			stream_close(rig.driver, stream, i % 8 == 0);
+		else
+			stream_pause(rig.driver, stream);
+		if (i % 4 == 0)
+			rig.peers[i].stream = NULL;
+		if (i % 4 == 2)
+			stream_resume(rig.driver, stream);
+	}
+	for (int i = 2; i < CLIENTS; i += 4)
+		RIG_UNTIL(&rig, rig.peers[i].bytes == 5);
+	for (int i = 1; i < CLIENTS; i += 2) {
+		stream_resume(rig.driver, rig.peers[i].stream);
+		RIG_UNTIL(&rig, rig.peers[i].bytes == 5);
+	}
+	assert_int_equal(open_count(), CLIENTS - CLIENTS / 4);
+	for (int i = 0; i < CLIENTS; i++)
+		close(fds[i]);
+	rig_stop(&rig);
+}
+
+static void an_empty_send_pool_cuts_the_write(void **state)
+{
+	enum { POOL = 4 * 4096 };
+	struct sockets_plan plan = rig_plan(rig_engine(state));
+	plan.send_count = 4;
+	plan.send_bytes = 4096;
+	rig_require(plan.engine);
+	rig_start(&rig, &plan);
+	static char bytes[16 << 20]; // more than the kernel buffers
+	int fds[2];
+	for (int i = 0; i < 2; i++)
+		fds[i] = rig_client(&rig);
+	RIG_UNTIL(&rig, rig.peer_count == 2);
+	size_t taken = rig_write(&rig, &rig.peers[0], (struct span){bytes, sizeof(bytes)});
+	assert_true(taken < sizeof(bytes));
+	assert_int_equal(stream_queued(rig.driver, rig.peers[0].stream), POOL);
+	assert_int_equal(rig_counter(&rig, SOCKETS_send_no_buffer), 1);
+	// Who reads is not hurt by who does not.
+	char back[5];
+	assert_int_equal(rig_write(&rig, &rig.peers[1], SPAN("hello")), 5);
+	assert_int_equal(rig_client_receive(&rig, fds[1], back, 5), 0);
+	stream_close(rig.driver, rig.peers[0].stream, true);
+	assert_int_equal(rig_client_end(&rig, fds[0]), ECONNRESET);
+	for (int i = 0; i < 2; i++)
+		close(fds[i]);
+	rig_stop(&rig);
+}
+
+// More completions at once than the ring of a small plan holds: 40 streams, each with more than 16
+// buffers waiting, against 512. The kernel keeps the rest, and receives that it broke off go on.
+static void an_overflowing_ring_loses_nothing(void **state)
+{
+	enum { CLIENTS = 40, BYTES = 64 * 1024 };
+	struct sockets_plan plan = rig_plan(SOCKETS_URING);
+	(void)state;
+	plan.streams_max = CLIENTS;
+	plan.receive_count = 2048;
+	plan.receive_bytes = 2048;
+	rig_require(plan.engine);
+	rig_start(&rig, &plan);
+	static char bytes[BYTES];
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < BYTES; i++)
+		bytes[i] = rig_byte(i);
+	sum = rig_sum(0, 0, bytes, BYTES);
+	int fds[CLIENTS];
+	for (int i = 0; i < CLIENTS; i++)
+		fds[i] = rig_client(&rig);
+	RIG_UNTIL(&rig, rig.peer_count == CLIENTS);
+	for (int i = 0; i < CLIENTS; i++)
+		rig_client_send(fds[i], (struct span){bytes, BYTES});
+	for (int i = 0; i < CLIENTS; i++) {
+		RIG_UNTIL(&rig, rig.peers[i].bytes == BYTES);
+		assert_int_equal(rig.peers[i].sum, sum);
+		close(fds[i]);
+	}
+	assert_true(rig_counter(&rig, SOCKETS_ring_overflow) > 0);
+	rig_stop(&rig);
+}
+
+// ---- The PROXY header ----
+
+static void start_proxy(void **state)
+{
+	struct sockets_plan plan = rig_plan(rig_engine(state));
+	plan.listeners[0].proxy_protocol = true;
+	rig_require(plan.engine);
+	rig_start(&rig, &plan);
+}
+
+#define V1 "PROXY TCP4 192.0.2.1 198.51.100.2 12345 443\r\n"
+#define V2 "\r\n\r\n\0\r\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x01\xc6\x33\x64\x02\x30\x39\x01\xbb"
+#define LOCAL "\r\n\r\n\0\r\nQUIT\n\x20\x00\x00\x00"
+
+static void assert_from_header(const struct rig_peer *peer)
+{
+	const uint8_t ip[16] = {[10] = 0xff, 0xff, 192, 0, 2, 1};
+	assert_memory_equal(peer->stream->peer.ip, ip, 16);
+	assert_int_equal(peer->stream->peer.port, 12345);
+	assert_int_equal(peer->stream->local.port, 443);
+}
+
+static void header_and_data_in_one_segment(void **state)
+{
+	const struct span headers[] = {SPAN(V1 "hello"), SPAN(V2 "hello"), SPAN(LOCAL "hello")};
+	start_proxy(state);
+	for (int i = 0; i < 3; i++) {
+		int fd = rig_client(&rig);
+		rig_client_send(fd, headers[i]);
+		RIG_UNTIL(&rig, rig.peer_count == i + 1 && rig.peers[i].bytes == 5);
+		assert_memory_equal(rig.peers[i].kept, "hello", 5);
+		if (i < 2)
+			assert_from_header(&rig.peers[i]);
+		else
+			assert_int_equal(rig.peers[i].stream->local.port, rig.address.port);
+		close(fd);
+	}
+	assert_int_equal(rig_counter(&rig, SOCKETS_proxy_bad), 0);
+	rig_stop(&rig);
+}
+
+static void header_byte_by_byte(void **state)
+{
+	const struct span headers[] = {SPAN(V1), SPAN(V2)};
+	start_proxy(state);
+	for (int i = 0; i < 2; i++) {
+		int fd = rig_client(&rig);
+		for (size_t at = 0; at < headers[i].len; at++) {
+			assert_int_equal(rig.peer_count, i);
+			rig_client_send(fd, (struct span){headers[i].at + at, 1});
+			rig_turn(&rig, 1000);
+		}
+		rig_client_send(fd, SPAN("hello"));
+		RIG_UNTIL(&rig, rig.peer_count == i + 1 && rig.peers[i].bytes == 5);
+		assert_from_header(&rig.peers[i]);
+		close(fd);
+	}
+	rig_stop(&rig);
+}
+
+// The header ends in the middle of a segment whose beginning was kept.
+static void header_in_two_pieces(void **state)
+{
+	start_proxy(state);
+	int fd = rig_client(&rig);
+	rig_client_send(fd, SPAN("PROXY TCP4 192.0.2.1 198.51."));
+	rig_rest(&rig, 5);
+	rig_client_send(fd, SPAN("100.2 12345 443\r\nhello"));
+	RIG_UNTIL(&rig, rig.peer_count == 1 && rig.peers[0].bytes == 5);
+	assert_from_header(&rig.peers[0]);
+	assert_memory_equal(rig.peers[0].kept, "hello", 5);
+	close(fd);
+	rig_stop(&rig);
+}
+
+static void closing_at_opened_takes_back_the_data(
+	struct rig *r, struct rig_peer *peer, const struct stream_event *event)
+{
+	assert_int_equal(event->kind, STREAM_OPENED);
+	stream_close(r->driver, peer->stream, false);
+	peer->stream = NULL;
+}
+
+static void header_and_data_but_closed_at_opened(void **state)
+{
+	start_proxy(state);
+	rig.react = closing_at_opened_takes_back_the_data;
+	int fd = rig_client(&rig);
+	rig_client_send(fd, SPAN(V1 "hello"));
+	RIG_UNTIL(&rig, rig.peer_count == 1);
+	assert_int_equal(rig.taken_back, 1);
+	RIG_UNTIL(&rig, open_count() == 0);
+	close(fd);
+	rig_stop(&rig);
+}
+
+static void no_header_is_closed_and_counted(void **state)
+{
+	const struct span bad[] = {SPAN("GET / HTTP/1.1\r\n\r\n"), SPAN("PROXY TCP4 x\r\n")};
+	start_proxy(state);
+	for (int i = 0; i < 2; i++) {
+		int fd = rig_client(&rig);
+		rig_client_send(fd, bad[i]);
+		assert_int_equal(rig_client_end(&rig, fd), ECONNRESET);
+		close(fd);
+	}
+	int fd = rig_client(&rig);
+	rig_client_send(fd, SPAN("PROXY TC"));
+	shutdown(fd, SHUT_WR);
+	assert_int_equal(rig_client_end(&rig, fd), ECONNRESET);
+	close(fd);
+	assert_int_equal(rig_counter(&rig, SOCKETS_proxy_bad), 3);
+	assert_int_equal(rig.peer_count, 0);
+	RIG_UNTIL(&rig, open_count() == 0);
+	rig_stop(&rig);
+}
+
+// A byte now and then does not put the deadline off.
+static void late_header_is_closed_and_counted(void **state)
+{
+	start_proxy(state);
+	int fd = rig_client(&rig);
+	uint64_t begun = rig_clock_ms();
+	for (size_t i = 0; rig_counter(&rig, SOCKETS_proxy_late) == 0; i++) {
+		assert_true(i < sizeof(V1) - 1);
+		send(fd, &V1[i], 1, MSG_NOSIGNAL);
+		rig_rest(&rig, 10);
+	}
+	assert_in_range(rig_clock_ms() - begun, 145, 400);
+	assert_int_equal(rig_client_end(&rig, fd), ECONNRESET);
+	assert_int_equal(rig.peer_count, 0);
+	close(fd);
+	rig_stop(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RIG_BOTH(beyond_the_table_the_reserve_says_so),
+		RIG_BOTH(is_full_begins_above_streams_max),
+		RIG_BOTH(connects_have_places_of_their_own),
+		RIG_BOTH(out_of_descriptors_waits_and_counts),
+		RIG_BOTH(few_receive_buffers_serve_all_in_the_end),
+		RIG_BOTH(starved_streams_may_be_paused_and_closed),
+		RIG_BOTH(an_empty_send_pool_cuts_the_write),
+		cmocka_unit_test(an_overflowing_ring_loses_nothing),
+		RIG_BOTH(header_and_data_in_one_segment),
+		RIG_BOTH(header_byte_by_byte),
+		RIG_BOTH(header_in_two_pieces),
+		RIG_BOTH(header_and_data_but_closed_at_opened),
+		RIG_BOTH(no_header_is_closed_and_counted),
+		RIG_BOTH(late_header_is_closed_and_counted),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
