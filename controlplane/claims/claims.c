@@ -292,8 +292,11 @@ static void collect_room(struct claims *c, struct claims_rooms_entry *room)
 		const struct controller_change *change = &changes[i];
 		assert(change->kind <= CONTROLLER_FORGET);
 		put(c, &(struct store_record){.kind = kinds[change->kind],
-			       .session = {room->is.line_id, change->expires, change->visitor,
-				       change->session, change->key}});
+			       .session = {.line_id = room->is.line_id,
+				       .expires = change->expires,
+				       .visitor = change->visitor,
+				       .session = change->session,
+				       .key = change->key}});
 	}
 }
 
@@ -397,10 +400,22 @@ static void be_quiet(struct claims *c, uint64_t now_ms)
 		c->rooms.entries[i].quiet_until_ms = until_ms;
 }
 
+static bool has_new_rooms(const struct claims *c)
+{
+	for (uint32_t i = 0; i < c->rooms.count; i++) {
+		if (!c->rooms.entries[i].is_restored)
+			return true;
+	}
+	return false;
+}
+
 int claims_restore(struct claims *c, uint64_t max, uint64_t now_ms)
 {
 	struct claims_restore restore = {&c->rooms, c->store, c->ended, &c->counters, now_ms};
-	if (store_poll(c->store, now_ms)->is_unsaved)
+	if (c->has_restored && !has_new_rooms(c))
+		return 0;
+	// What is kept in memory would not be seen; of an earlier process there is none.
+	if (c->has_restored && store_poll(c->store, now_ms)->is_unsaved)
 		return -EAGAIN;
 	int ret = claims_restore_sessions(&restore, max);
 	if (ret < 0 || c->has_restored)

@@ -136,6 +136,11 @@ bool controller_claim(struct controller *c, const struct claim *claim, uint64_t 
 bool controller_later(
 	struct controller *c, uint64_t now_ms, struct claim_answer *answer, uint8_t *worker);
 
+// Cluster time of the next turn that is worth taking for the claims that were put off, apart from
+// the ticks; UINT64_MAX: none. A slow rate of small burst is only met by who comes to the
+// millisecond.
+uint64_t controller_wake_ms(const struct controller *c);
+
 // A claim was refused before it reached control (ring full, timed out): floor stays below `key` for
 // twice poll_after.
 void controller_refused(struct controller *c, uint64_t key, uint32_t poll_after, uint64_t now_ms);

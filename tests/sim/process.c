@@ -130,7 +130,6 @@ void process_turn(struct world *w, uint32_t generation)
 {
 	if (!w->controller || generation != (uint32_t)w->generation)
 		return;
-	world_at(w, w->plan.turn_ms, WORLD_TURN, 0, 0, generation);
 	check_time(&w->check, now(w));
 	w->turns++;
 	w->answer_count = 0;
@@ -154,6 +153,9 @@ void process_turn(struct world *w, uint32_t generation)
 		world_deliver(w, ANSWER_MS, &w->answers[i]);
 	controller_publish(w->controller, false, now(w));
 	check_words(&w->check, w->line);
+	const uint64_t wake = controller_wake_ms(w->controller);
+	const uint64_t sooner = wake - now(w) < w->plan.turn_ms ? wake - now(w) : w->plan.turn_ms;
+	world_at(w, sooner, WORLD_TURN, 0, 0, generation);
 }
 
 // --- trouble

@@ -1,5 +1,6 @@
 // Visitors, and the worker that answers them: what is decided without control, as the gate does it.
 
+#include <math.h>
 #include <stddef.h>
 
 #include "dataplane/gate/pace.h"
@@ -68,8 +69,9 @@ static void show_wait(struct world *w, struct world_visitor *v)
 	if (w->line->wait_high == UINT64_MAX || high > low * 1.8 || v->wait_ms)
 		return;
 	v->wait_ms = w->now_ms;
-	v->wait_low = low * (double)v->ahead;
-	v->wait_high = high * (double)v->ahead;
+	const double door = (double)w->line->door_wait_ms / 1000;
+	v->wait_low = floor(low * (double)v->ahead + door); // as shown, in seconds
+	v->wait_high = ceil(high * (double)v->ahead + door);
 }
 
 static void wait_on(struct world *w, uint32_t who, uint32_t tab)
@@ -239,7 +241,7 @@ static void begin_shopping(struct world *w, uint32_t who, const struct claim_ans
 		w->wait_cases++;
 		w->wait_hits += waited >= v->wait_low && waited <= v->wait_high;
 		const double middle = (v->wait_low + v->wait_high) / 2;
-		w->wait_wide += v->wait_low < 0.7499 * middle || v->wait_high > 1.2501 * middle;
+		w->wait_wide += v->wait_high - middle > 0.25 * middle + 1;
 	}
 	const uint32_t range = w->plan.shop_max_ms - w->plan.shop_min_ms;
 	if (w->plan.shop_max_ms > 0)

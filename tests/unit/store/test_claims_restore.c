@@ -2,6 +2,7 @@
 
 #include "tests/unit/store/turn.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -170,7 +171,28 @@ static void a_room_cannot_be_added_while_unsaved(void **state)
 	claims_restore(turn_world.claims, 100, NOW);
 	turn_world.model.is_failing = true;
 	turn_with(turn_claim(CLAIM_DIRECT, 7), 0);
-	assert_true(claims_restore(turn_world.claims, 100, NOW) < 0);
+	struct claims_room rooms[] = {turn_derby(), turn_derby()};
+	claims_set_rooms(turn_world.claims, rooms, 1); // one less
+	assert_int_equal(claims_restore(turn_world.claims, 100, NOW), 0);
+	rooms[1].line_id = 5;
+	claims_set_rooms(turn_world.claims, rooms, 2);
+	assert_int_equal(claims_restore(turn_world.claims, 100, NOW), -EAGAIN);
+}
+
+// The disk was full when the process before died, and it still is.
+static void a_start_while_unsaved(void **state)
+{
+	(void)state;
+	turn_world.model.is_failing = true;
+	restart_unclean(NOW_S + 5);
+	claims_destroy(turn_world.claims);
+	store_put(&turn_world.model.store,
+		&(struct store_record){.kind = STORE_CONFIG, .config = {.ms = NOW}});
+	store_begin(&turn_world.model.store, NOW);
+	assert_true(turn_world.model.store.status.is_unsaved);
+	turn_start();
+	assert_int_equal(claims_restore(turn_world.claims, 100, NOW), 0);
+	assert_true(claims_quiet_until(turn_world.claims, 1) > 0);
 }
 
 #define STORY(story) cmocka_unit_test_setup_teardown(story, turn_begin, turn_end)
@@ -186,6 +208,7 @@ int main(void)
 		STORY(lines_are_raised_and_never_lowered),
 		STORY(a_reload_keeps_what_stays),
 		STORY(a_room_cannot_be_added_while_unsaved),
+		STORY(a_start_while_unsaved),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
