@@ -332,6 +332,8 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 	int ret = open_store(c);
 	if (ret < 0 || (ret = open_places(c)) < 0 || (ret = drop_privileges(c)) < 0)
 		return ret;
+	if ((ret = process_hide_memory()) < 0)
+		return ret;
 	if ((ret = open_words(c)) < 0 || (ret = begin_clock(c)) < 0)
 		return ret;
 	if ((ret = restore(c)) < 0) {

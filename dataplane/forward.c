@@ -2,6 +2,7 @@
 
 #include "dataplane/forward.h"
 
+#include "dataplane/act.h"
 #include "dataplane/client.h"
 #include "dataplane/gate/answer.h"
 #include "dataplane/report.h"
@@ -37,8 +38,7 @@ static void remember(struct worker *w, struct conn *conn, const struct item *ite
 	char fields[ANSWER_FIELDS_BYTES_MAX];
 	struct carry_stale stale;
 	struct answer_frame frame = frame_of(w, conn);
-	carry_stale_find(&w->snapshot->map, &item->head, request->room, decision->sets_pass,
-		w->now_s, &stale);
+	act_find_stale(w, item, decision->sets_pass, &stale);
 	frame.site = request->site;
 	frame.stale = &stale;
 	size_t bytes = answer_fields(decision, request, &frame, fields);
