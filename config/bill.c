@@ -21,6 +21,11 @@ static uint64_t room_count(const struct config *config)
 	return count;
 }
 
+static uint64_t buffer_count(const struct config *config, uint32_t worker_count)
+{
+	return times(config->buffers->per_worker, worker_count);
+}
+
 static uint64_t count_per(const struct config *config, enum config_per per, uint32_t worker_count)
 {
 	switch (per) {
@@ -33,7 +38,11 @@ static uint64_t count_per(const struct config *config, enum config_per per, uint
 	case CONFIG_PER_ORIGIN_CONNECTION:
 		return config->origin_connections;
 	case CONFIG_PER_BUFFER:
-		return times(config->buffers->per_worker, worker_count);
+		return buffer_count(config, worker_count);
+	case CONFIG_PER_BUFFER_BYTE:
+		return times(buffer_count(config, worker_count), config->buffers->size_bytes);
+	case CONFIG_PER_HEAD_BYTE:
+		return times(buffer_count(config, worker_count), config->http->head_bytes);
 	case CONFIG_PER_ROOM:
 		return room_count(config);
 	case CONFIG_PER_SESSION:
@@ -44,8 +53,6 @@ static uint64_t count_per(const struct config *config, enum config_per per, uint
 		return times(config->left_max, room_count(config));
 	case CONFIG_PER_ENDED:
 		return config->ended_max;
-	case CONFIG_PER_SECRET:
-		return config->secrets_max;
 	}
 	assert(!"a config_per without a count");
 	return 0;

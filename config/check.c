@@ -152,7 +152,11 @@ static void check_listen(struct reading *r)
 static void check_head_limits(struct reading *r)
 {
 	const struct config_http *http = r->config->http;
-	if (http && http->line_bytes > http->head_bytes)
+	uint64_t buffer_bytes = r->config->buffers->size_bytes;
+	if (http->head_bytes > buffer_bytes)
+		reading_fail(r, http, "head_max", READING_WHOLE,
+			"is above buffers.size; allowed: up to %lu", buffer_bytes);
+	if (http->line_bytes > http->head_bytes)
 		reading_fail(r, http, "line_max", READING_WHOLE,
 			"is above http.head_max; allowed: up to %lu", http->head_bytes);
 }
@@ -292,7 +296,8 @@ static char *lowered(struct reading *r, const char *text)
 {
 	char *copy = arena_copy(r->scratch, text, strlen(text));
 	for (char *c = copy; *c; c++)
-		*c = *c >= 'A' && *c <= 'Z' ? *c + ('a' - 'A') : *c;
+		if (*c >= 'A' && *c <= 'Z')
+			*c |= 0x20;
 	return copy;
 }
 

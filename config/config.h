@@ -199,7 +199,6 @@ struct config {
 	uint64_t present_max; // per room
 	uint64_t left_max; // per room
 	uint64_t ended_max;
-	uint64_t secrets_max;
 	struct config_sites sites;
 };
 
@@ -210,12 +209,13 @@ enum config_per {
 	CONFIG_PER_CONNECTION,
 	CONFIG_PER_ORIGIN_CONNECTION,
 	CONFIG_PER_BUFFER, // buffers.per_worker of each worker
+	CONFIG_PER_BUFFER_BYTE, // buffers.size of each of them
+	CONFIG_PER_HEAD_BYTE, // http.head_max of each of them
 	CONFIG_PER_ROOM,
 	CONFIG_PER_SESSION, // sessions_max of each room
 	CONFIG_PER_PRESENT, // present_max of each room
 	CONFIG_PER_LEFT, // left_max of each room
 	CONFIG_PER_ENDED,
-	CONFIG_PER_SECRET,
 };
 
 // One line of the bill: a table or pool, filled in by whoever knows the size of its entries.
@@ -274,6 +274,13 @@ int config_read(const char *path, const char *text, size_t len,
 	const struct config_machine *machine, struct config **config, struct config_report *report);
 
 void config_destroy(struct config *config);
+
+// Only the folder `state`, whatever else is wrong with the file, so that the running process can be
+// found and asked while its next configuration is being written.
+//   state  CONFIG_STATE_BYTES bytes
+// Returns 0, -EINVAL with the errors in the report (no file, not YAML, a bad `state`), or -ENOMEM.
+#define CONFIG_STATE_BYTES 8192
+int config_load_state(const char *path, char *state, struct config_report *report);
 
 // Write the keys that differ and that only a restart can change, one a line. Returns how many.
 uint32_t config_diff(const struct config *now, const struct config *next, FILE *out);

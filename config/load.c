@@ -48,21 +48,33 @@ static ssize_t read_file(const char *path, char *text, size_t bytes)
 	return ret;
 }
 
-int config_load(const char *path, const struct config_machine *machine, struct config **config,
-	struct config_report *report)
+// The text of a file, which the caller frees; NULL with `error` set and, but for -ENOMEM, reported.
+static char *load_text(const char *path, size_t *len, int *error, struct config_report *report)
 {
 	size_t bytes = CONFIG_FILE_BYTES_MAX + 1;
 	char *text = malloc(bytes);
+	*error = -ENOMEM;
 	if (!text)
-		return -ENOMEM;
-	int ret;
-	ssize_t len = read_file(path, text, bytes);
-	if (len < 0) {
-		report_add(report, path, 1, 1, "cannot be read: %s", strerror(-len));
-		ret = -EINVAL;
-	} else {
-		ret = config_read(path, text, len, machine, config, report);
+		return NULL;
+	ssize_t got = read_file(path, text, bytes);
+	if (got >= 0) {
+		*len = got;
+		return text;
 	}
+	report_add(report, path, 1, 1, "cannot be read: %s", strerror((int)-got));
+	*error = -EINVAL;
+	free(text);
+	return NULL;
+}
+
+int config_load(const char *path, const struct config_machine *machine, struct config **config,
+	struct config_report *report)
+{
+	int ret;
+	size_t len;
+	char *text = load_text(path, &len, &ret, report);
+	if (text)
+		ret = config_read(path, text, len, machine, config, report);
 	free(text);
 	return ret;
 }
@@ -247,10 +259,14 @@ static void read_list(struct reading *r, const struct key *key, const struct tre
 static void read_mapping(struct reading *r, const struct key *key, const struct tree_node *node,
 	const char *path, void *base)
 {
-	if (node->kind == TREE_MAP)
+	bool is_none = key_may_be_none(key) && node->kind == TREE_SCALAR &&
+		       strcmp(node->text, "none") == 0;
+	if (node->kind == TREE_MAP) {
 		*(void **)member(key, base) = read_child(r, key, node, path);
-	else if (!key_may_be_none(key) || node->kind != TREE_SCALAR || strcmp(node->text, "none"))
+	} else if (!is_none) {
 		refuse(r, key, base, READING_WHOLE, is_kind[node->kind]);
+		apply_fallback(r, key, path, base);
+	}
 }
 
 static void read_later(
@@ -322,4 +338,40 @@ static void read_map(struct reading *r, const struct key_scope *scope, const str
 		else
 			apply_fallback(r, key, path, base);
 	}
+}
+
+static int read_state(const char *path, const char *text, size_t len, char *state,
+	struct config_report *report, struct arena *arena)
+{
+	struct reading r = {.file = path, .report = report, .keep = arena, .scratch = arena};
+	const struct key *key = key_find(key_root(), "state");
+	const char *folder = key->fallback;
+	struct tree_node *root;
+	int ret = tree_read(path, text, len, arena, report, &root);
+	if (ret < 0)
+		return ret;
+	reading_mark(&r, root, NULL, READING_WHOLE, root, "");
+	const struct tree_node *node = root->first;
+	while (node && strcmp(node->key, key->name) != 0)
+		node = node->next;
+	if (node) {
+		reading_mark(&r, root, key->name, READING_WHOLE, node, NULL);
+		if (!read_value(&r, key, node, root, READING_WHOLE, &folder))
+			return -EINVAL;
+	}
+	snprintf(state, CONFIG_STATE_BYTES, "%s", folder);
+	return 0;
+}
+
+int config_load_state(const char *path, char *state, struct config_report *report)
+{
+	struct arena arena = {0};
+	int ret;
+	size_t len;
+	char *text = load_text(path, &len, &ret, report);
+	if (text && (ret = arena_init(&arena)) == 0)
+		ret = read_state(path, text, len, state, report, &arena);
+	arena_fini(&arena);
+	free(text);
+	return ret;
 }

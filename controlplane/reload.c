@@ -3,10 +3,10 @@
 
 #include "controlplane/reload.h"
 
+#include "controlplane/bill.h"
 #include "controlplane/log.h"
 #include "controlplane/publish.h"
 #include "controlplane/rooms.h"
-#include "controlplane/run.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -74,7 +74,7 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 {
 	struct config *next;
 	struct config_machine machine;
-	run_machine(&machine);
+	bill_machine(&machine);
 	if (claims_is_busy(c->claims))
 		return -EAGAIN;
 	int ret = config_load(c->config_path, &machine, &next, report);

@@ -114,7 +114,6 @@ static int tell_claims(struct control *c)
 		rooms[i] = (struct claims_room){.line_id = room->line_id,
 			.session_s = (uint32_t)room->config->session_s,
 			.state = rooms_state(room),
-			.sliding = room->config->sliding,
 			.controller = room->controller,
 			.line = room->line};
 	}

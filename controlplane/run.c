@@ -9,6 +9,7 @@
 #include "controlplane/run.h"
 
 #include "controlplane/admin/admin.h"
+#include "controlplane/bill.h"
 #include "controlplane/commands.h"
 #include "controlplane/listeners.h"
 #include "controlplane/log.h"
@@ -33,12 +34,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define LINES_MIN 64u // lines in the places file, at least
 #define LINES_KNOWN_MAX 65536u // lines in the store, with those of rooms long gone
-#define LINE_ENTRIES (1u << 20) // slots with tickets that a line can count apart
 #define ORIGIN_SERVERS_MAX 1024u // addresses of all origins
-#define RING_LEN 4096u // claims, and answers, on their way
-#define KEPT_BYTES (48u << 10) // of pipelined requests, behind a head
 #define PARKED_MAX 3000u // of them with a request behind; fewer than a ring takes
 
 static int start(struct control *c, struct listeners *listeners);
@@ -71,7 +68,7 @@ static int start(struct control *c, struct listeners *listeners)
 {
 	char error[STATE_ERROR_MAX];
 	struct config_machine machine;
-	run_machine(&machine);
+	bill_machine(&machine);
 	c->worker_count = config_worker_count(c->config, &machine);
 	assert(c->worker_count <= WORKER_COUNT_MAX);
 	process_raise_files(c->config->connections + c->config->origin_connections + 256);
@@ -152,9 +149,9 @@ static int open_places(struct control *c)
 	uint32_t rooms = 0;
 	for (uint32_t i = 0; i < c->config->sites.count; i++)
 		rooms += c->config->sites.at[i].rooms.count;
-	uint32_t lines = rooms * 2 > LINES_MIN ? rooms * 2 : LINES_MIN;
+	uint32_t lines = rooms * 2 > BILL_LINES_MIN ? rooms * 2 : BILL_LINES_MIN;
 	const char *path = state_path(c->state, STATE_PLACES);
-	int ret = place_file_open(path, lines, LINE_ENTRIES, &c->places);
+	int ret = place_file_open(path, lines, BILL_LINE_ENTRIES, &c->places);
 	if (ret < 0)
 		log_error("%s: %s", path, strerror(-ret));
 	return ret;
@@ -225,7 +222,7 @@ static struct worker_plan worker_plan_of(const struct control *c, unsigned index
 		.connections_per_source = (uint32_t)config->connections_per_source,
 		.parked_max = PARKED_MAX,
 		.buffers = (uint32_t)config->buffers->per_worker,
-		.buffer_bytes = (uint32_t)config->http->head_bytes + KEPT_BYTES,
+		.buffer_bytes = (uint32_t)config->http->head_bytes + BILL_KEPT_BYTES,
 		.limits = {.line_bytes = (uint32_t)config->http->line_bytes,
 			.head_bytes = (uint32_t)config->http->head_bytes,
 			.fields = (uint32_t)config->http->fields},
@@ -254,7 +251,7 @@ static void fill_origin_plan(
 static int start_workers(struct control *c, struct listeners *listeners)
 {
 	for (unsigned i = 0; i < c->worker_count; i++) {
-		int ret = rings_create(i, RING_LEN, &c->rings[i]);
+		int ret = rings_create(i, BILL_RING_LEN, &c->rings[i]);
 		if (ret < 0)
 			return ret;
 		struct worker_plan plan = worker_plan_of(c, i);
@@ -345,6 +342,8 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 		return ret;
 	resolve_set_config(c->resolve, c->config);
 	reload_snapshot(c);
+	// The lines' words say what can be granted before the first visitor asks.
+	claims_turn(c->claims, NULL, 0, clock_at(&c->clock, clock_monotonic_us()));
 	if ((ret = start_workers(c, listeners)) < 0)
 		return ret;
 	c->started_ms = clock_at(&c->clock, clock_monotonic_us());
@@ -375,12 +374,29 @@ static void drain_step(struct control *c)
 	event_base_loopbreak(c->base);
 }
 
+static void stop_events(struct control *c)
+{
+	for (int i = 0; i < 3; i++)
+		if (c->signals[i])
+			event_free(c->signals[i]);
+	if (c->tick)
+		event_free(c->tick);
+	if (c->wake)
+		event_free(c->wake);
+}
+
 static void stop(struct control *c)
 {
+	stop_events(c); // no turn comes any more
+	bool ran = c->workers[0];
 	for (unsigned i = 0; i < c->worker_count; i++) {
 		worker_stop(c->workers[i]);
-		rings_destroy(c->rings[i]);
+		c->workers[i] = NULL;
 	}
+	if (ran)
+		turn_last(c);
+	for (unsigned i = 0; i < c->worker_count; i++)
+		rings_destroy(c->rings[i]);
 	admin_destroy(c->admin);
 	resolve_destroy(c->resolve);
 	if (c->words.quiescent)
@@ -391,13 +407,6 @@ static void stop(struct control *c)
 	store_close(c->store, clock_at(&c->clock, clock_monotonic_us()));
 	place_file_close(c->places);
 	pages_destroy(c->page);
-	for (int i = 0; i < 3; i++)
-		if (c->signals[i])
-			event_free(c->signals[i]);
-	if (c->tick)
-		event_free(c->tick);
-	if (c->wake)
-		event_free(c->wake);
 	if (c->base)
 		event_base_free(c->base);
 	if (c->wake_fd >= 0)
@@ -406,9 +415,4 @@ static void stop(struct control *c)
 	free(c->ended_memory);
 	state_close(c->state);
 	config_destroy(c->config);
-}
-
-void run_machine(struct config_machine *machine)
-{
-	config_machine_read(machine);
 }

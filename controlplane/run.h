@@ -10,6 +10,3 @@ int run(const char *config_path, struct config *config);
 
 // End when no request is under way any more, or after `drain`.
 void run_drain(struct control *c);
-
-// What `check` and the start measure a configuration against, with this program's memory bill.
-void run_machine(struct config_machine *machine);

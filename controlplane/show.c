@@ -4,6 +4,7 @@
 
 #include "controlplane/control.h"
 #include "controlplane/rooms.h"
+#include "dataplane/gate/token.h"
 #include "drivers/sockets/sockets.h"
 
 #include <stdlib.h>
@@ -271,4 +272,53 @@ json_t *show_secrets(struct control *c)
 		append(list, line);
 	}
 	return list;
+}
+
+static const struct control_room *room_of(const struct control *c, uint32_t line_id)
+{
+	for (uint32_t i = 0; i < c->room_count; i++)
+		if (c->rooms[i].line_id == line_id)
+			return &c->rooms[i];
+	return NULL;
+}
+
+// Where the holder of a ticket stands, by the words of its line, as a worker would see it.
+static void set_place(json_t *all, const struct place_line *line, uint64_t key)
+{
+	uint64_t rank;
+	bool exact = place_rank(line, key, &rank);
+	uint64_t threshold = atomic_load(&line->threshold), floor = atomic_load(&line->floor);
+	uint64_t before = atomic_load(&line->threshold_rank);
+	const char *stands = key < floor       ? "lapsed or used"
+			     : key < threshold ? "called"
+					       : "waiting";
+	set(all, "stands", json_string(stands));
+	set(all, "position", number(rank + 1));
+	set(all, "ahead", number(key < threshold || rank < before ? 0 : rank - before));
+	set(all, "exact", json_boolean(exact));
+}
+
+json_t *show_token(struct control *c, const struct token *token, bool is_signed)
+{
+	const struct control_room *room = room_of(c, token->line_id);
+	json_t *all = json_object();
+	set(all, "kind", json_string(token->kind == TOKEN_TICKET ? "ticket" : "pass"));
+	set(all, "signed", json_boolean(is_signed));
+	set(all, "secret", number(token->secret_id));
+	set(all, "room", room ? json_string(room->config->name) : json_null());
+	set_key(all, token->kind == TOKEN_TICKET ? "key" : "session", token->key);
+	set_key(all, "visitor", token->visitor);
+	set(all, "issued", number(token->issued));
+	if (token->kind == TOKEN_TICKET) {
+		set(all, "slot_ms", number(place_slot(token->key) * PLACE_SLOT_MS));
+		if (room)
+			set_place(all, room->line, token->key);
+		return all;
+	}
+	set(all, "expires", number(token->expires));
+	const char *stands = token->expires <= now_ms(c) / 1000      ? "run out"
+			     : ended_has(c->words.ended, token->key) ? "ended"
+								     : "inside";
+	set(all, "stands", json_string(stands));
+	return all;
 }

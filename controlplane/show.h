@@ -2,9 +2,11 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 
 struct control;
 struct control_room;
+struct token;
 
 // Each returns a new reference, never NULL (no memory: abort). Control thread only.
 json_t *show_rooms(struct control *c);
@@ -15,3 +17,5 @@ json_t *show_origin(struct control *c);
 json_t *show_secrets(struct control *c);
 // Whether the store keeps up: saved, or unsaved since when and how many records.
 json_t *show_store(struct control *c);
+// What a token says, whether its MAC holds, and where its holder stands.
+json_t *show_token(struct control *c, const struct token *token, bool is_signed);

@@ -110,6 +110,21 @@ bool worker_is_asleep(const struct worker *worker)
 	return atomic_load_explicit(&worker->shown.is_asleep, memory_order_acquire);
 }
 
+size_t worker_connection_bytes(void)
+{
+	// Its struct, its place among those to go on with, and twice a bucket of the sources.
+	const uint32_t many = 1u << 20;
+	return sizeof(struct conn) + sizeof(struct resumed) + source_table_bytes(many) / many;
+}
+
+size_t worker_fixed_bytes(void)
+{
+	size_t item = sizeof(struct item) + CARRY_TOKENS_MAX * sizeof(struct mac_job);
+	return sizeof(struct worker) + BURST_MAX * item + REPLY_BYTES_MAX +
+	       WORKER_REPORTS_MAX * sizeof(struct claim) +
+	       WORKER_RESERVE * worker_connection_bytes();
+}
+
 static int create_items(struct worker *w)
 {
 	size_t scratch = GATE_REQUEST_SCRATCH_BYTES(w->plan.limits.line_bytes);

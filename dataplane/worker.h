@@ -46,6 +46,10 @@ struct worker_plan {
 
 struct worker;
 
+// What a worker holds, for the memory bill: for each connection, and whatever their number.
+size_t worker_connection_bytes(void);
+size_t worker_fixed_bytes(void);
+
 // Make a worker and start its thread. Returns 0 or -errno when memory, the MAC self-test or the
 // thread fail.
 int worker_start(const struct worker_plan *plan, struct worker **worker);

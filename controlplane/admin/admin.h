@@ -11,7 +11,7 @@
 // the answer to the one before, so that a client costs one line and one answer. Who is silent, or
 // takes nothing, for ADMIN_IDLE_S is hung up on.
 //
-// Control thread only, on its event loop.
+// Control thread only, on its event loop. SIGPIPE must be ignored.
 #pragma once
 
 #include <event2/event.h>

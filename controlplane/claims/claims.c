@@ -176,7 +176,7 @@ static void leave(struct claims *c, struct claims_rooms_entry *room, const struc
 {
 	c->counters.leave++;
 	bool is_left = controller_leave(room->is.controller, claim->key, claim->visitor, now_ms);
-	c->counters.left_full += !is_left;
+	c->counters.left_refused += !is_left;
 }
 
 static void gone(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
@@ -292,8 +292,11 @@ static void collect_room(struct claims *c, struct claims_rooms_entry *room)
 		const struct controller_change *change = &changes[i];
 		assert(change->kind <= CONTROLLER_FORGET);
 		put(c, &(struct store_record){.kind = kinds[change->kind],
-			       .session = {room->is.line_id, change->expires, change->visitor,
-				       change->session, change->key}});
+			       .session = {.line_id = room->is.line_id,
+				       .expires = change->expires,
+				       .visitor = change->visitor,
+				       .session = change->session,
+				       .key = change->key}});
 	}
 }
 
@@ -330,7 +333,7 @@ static void undelivered(void *ctx, const struct claim_answer *answer)
 	struct claims *c = ctx;
 	c->counters.undelivered++;
 	struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, answer->line_id);
-	if (room && answer->verdict == CLAIM_GRANTED)
+	if (room && answer->kind == CLAIM_DIRECT && answer->verdict == CLAIM_GRANTED)
 		controller_gone(room->is.controller, answer->visitor, answer->session, c->now_ms);
 }
 
@@ -387,7 +390,8 @@ static void be_quiet(struct claims *c, uint64_t now_ms)
 	uint64_t until_ms = c->store->status.unclean_until * 1000ull, longest_ms = now_ms;
 	for (uint32_t i = 0; i < c->rooms.count; i++) {
 		struct claims_rooms_entry *room = &c->rooms.entries[i];
-		room->quiet_until_ms = now_ms + room->is.session_s * 1000ull;
+		// As the end of a pass, on a full second.
+		room->quiet_until_ms = (now_ms + room->is.session_s * 1000ull + 999) / 1000 * 1000;
 		if (room->quiet_until_ms > longest_ms)
 			longest_ms = room->quiet_until_ms;
 	}
@@ -396,10 +400,22 @@ static void be_quiet(struct claims *c, uint64_t now_ms)
 		c->rooms.entries[i].quiet_until_ms = until_ms;
 }
 
+static bool has_new_rooms(const struct claims *c)
+{
+	for (uint32_t i = 0; i < c->rooms.count; i++) {
+		if (!c->rooms.entries[i].is_restored)
+			return true;
+	}
+	return false;
+}
+
 int claims_restore(struct claims *c, uint64_t max, uint64_t now_ms)
 {
 	struct claims_restore restore = {&c->rooms, c->store, c->ended, &c->counters, now_ms};
-	if (store_poll(c->store, now_ms)->is_unsaved)
+	if (c->has_restored && !has_new_rooms(c))
+		return 0;
+	// What is kept in memory would not be seen; of an earlier process there is none.
+	if (c->has_restored && store_poll(c->store, now_ms)->is_unsaved)
 		return -EAGAIN;
 	int ret = claims_restore_sessions(&restore, max);
 	if (ret < 0 || c->has_restored)

@@ -45,14 +45,12 @@
 	X(granted, "answers that admitted") \
 	X(granted_unsaved, "of these, answers that the store does not know") \
 	X(late, "claims that came too late to be answered") \
-	X(held, "claims put off because nothing could be granted") \
 	X(crossed, "claims that crossed a reload") \
 	X(unknown_room, "claims for a room that is no more") \
-	X(unknown_kind, "claims of no known kind") \
 	X(undelivered, "answers that their worker did not take") \
 	X(freed, "slots of ended sessions given on") \
 	X(ended_full, "sessions not ended early: the set is full") \
-	X(left_full, "tickets not given back: too many") \
+	X(left_refused, "tickets not given back: used, lapsed, or too many") \
 	X(restored, "sessions and claimed ids taken over from the store") \
 	X(restored_expired, "of the sessions in the store, those that were over") \
 	X(restored_full, "sessions and claimed ids that found no room") \
@@ -69,7 +67,6 @@ struct claims_room {
 	uint32_t line_id;
 	uint32_t session_s;
 	uint8_t state; // enum gate_room_state
-	bool sliding;
 	struct controller *controller;
 	struct place_line *line;
 };
@@ -90,7 +87,7 @@ struct claims_seams {
 	uint64_t (*barrier_begin)(void *ctx);
 	// Whether all workers have passed one since.
 	bool (*barrier_passed)(void *ctx, uint64_t token);
-	// A fresh random number, not 0.
+	// A fresh random number that nobody can guess, not 0.
 	uint64_t (*session_id)(void *ctx);
 };
 
@@ -103,6 +100,8 @@ uint32_t claims_records(const struct claims_plan *plan, uint64_t sessions_total)
 // `store` and `ended` stay the caller's and outlive the claims. Returns NULL when memory is short.
 struct claims *claims_create(const struct claims_plan *plan, struct store *store,
 	struct ended *ended, const struct claims_seams *seams);
+
+// Accepts NULL.
 void claims_destroy(struct claims *c);
 
 // The rooms, in the order of the snapshot (claim.room), at most rooms_max. At start, and with a

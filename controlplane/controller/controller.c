@@ -155,6 +155,17 @@ bool controller_later(
 	return true;
 }
 
+uint64_t controller_wake_ms(const struct controller *c)
+{
+	if (later_count(&c->later) == 0)
+		return UINT64_MAX;
+	const uint64_t end = later_end_ms(&c->later), token = bucket_next_ms(&c->bucket);
+	const uint64_t slot = state_free(c) > 0 ? 0 : sessions_next_end_ms(&c->sessions);
+	const uint64_t served = token > slot ? token : slot;
+	const uint64_t wake = served < end ? served : end;
+	return wake > c->now_ms ? wake : c->now_ms + 1;
+}
+
 void controller_refused(struct controller *c, uint64_t key, uint32_t poll_after, uint64_t now_ms)
 {
 	state_advance(c, now_ms);
@@ -169,8 +180,8 @@ void controller_gone(struct controller *c, uint64_t visitor, uint64_t session, u
 	const bool is_direct = known && known->session == session && known->key == 0;
 	if (!is_direct || known->state != SESSION_ACTIVE)
 		return;
-	bucket_give(&c->bucket);
-	atomic_store(&c->line->bucket_full_ms, bucket_full_ms(&c->bucket));
+	// The rate is not given back: the bucket may have been full since, and would let one too
+	// many through.
 	c->undone_total++;
 	sessions_free(&c->sessions, known);
 	sessions_expire(&c->sessions, c->now_ms);

@@ -34,6 +34,7 @@
 #define CONTROLLER_GAP_MS 2000u // nothing heard for longer: the process stood still
 #define CONTROLLER_AHEAD_MS 5000u // the threshold runs ahead by the slots expected within this
 #define CONTROLLER_NEXT_MAX_S 10u // longest poll_after of `next`
+#define CONTROLLER_GRACE_S 10u // floor waits for who was present a little longer than a slot does
 #define CONTROLLER_LATER_MS 500u // a claim is put off by no longer
 #define CONTROLLER_CHANGES_MAX 32768u // changes in one turn; full: nothing begins or ends in it
 
@@ -64,7 +65,7 @@ struct controller_bounds {
 
 // What must outlast the process. Collected between controller_changes() calls.
 enum controller_change_kind {
-	CONTROLLER_GRANTED, // a session began: session, visitor, key, expires
+	CONTROLLER_GRANTED = 1, // a session began: session, visitor, key, expires
 	CONTROLLER_RENEWED, // session, visitor, expires
 	CONTROLLER_ENDED, // session over: ended, expired or undone; its slot is free
 	CONTROLLER_FORGET, // the claimed id of visitor need not be kept any more; always after its
@@ -135,12 +136,17 @@ bool controller_claim(struct controller *c, const struct claim *claim, uint64_t 
 bool controller_later(
 	struct controller *c, uint64_t now_ms, struct claim_answer *answer, uint8_t *worker);
 
+// Cluster time of the next turn that is worth taking for the claims that were put off, apart from
+// the ticks; UINT64_MAX: none. A slow rate of small burst is only met by who comes to the
+// millisecond.
+uint64_t controller_wake_ms(const struct controller *c);
+
 // A claim was refused before it reached control (ring full, timed out): floor stays below `key` for
 // twice poll_after.
 void controller_refused(struct controller *c, uint64_t key, uint32_t poll_after, uint64_t now_ms);
 
-// A direct grant was not delivered: session, id and slot are undone. A called one keeps its session
-// for the next poll.
+// A direct grant was not delivered: session, id and slot are undone (its share of the rate is not).
+// A called one keeps its session for the next poll.
 void controller_gone(struct controller *c, uint64_t visitor, uint64_t session, uint64_t now_ms);
 
 // A session is to end early. Returns true if there is such a session; it keeps its slot, and a

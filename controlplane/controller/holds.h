@@ -6,11 +6,12 @@
 
 #include <stdint.h>
 
-#define HOLDS_SECONDS 128u // longest hold is a little less
+#define HOLDS_SECONDS 256u // longest hold is a little less
 
 struct holds {
 	uint64_t keys[HOLDS_SECONDS]; // of the second `ends` % HOLDS_SECONDS
 	uint64_t ends[HOLDS_SECONDS]; // s
+	uint64_t last_end; // s
 };
 
 // Hold floor below `key` for `seconds`, at most HOLDS_SECONDS - 2.

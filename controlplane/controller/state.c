@@ -4,6 +4,7 @@
 
 #include "dataplane/gate/pace.h"
 
+#define DOOR_WAIT_MAX_MS 60000u
 #define ENDING_MAX 16384u // sessions looked at that end soon
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -65,7 +66,7 @@ uint32_t state_reserved(const struct controller *c)
 	const struct bucket *b = &c->bucket;
 	if (b->count == 0)
 		return state_free(c);
-	const uint64_t served = bucket_people(b) + 2 + 2 * b->count * 1000 / b->period_ms;
+	const uint64_t served = bucket_people(b) + 2 + b->count * 1000 / b->period_ms;
 	return (uint32_t)(served < state_free(c) ? served : state_free(c));
 }
 
@@ -92,10 +93,20 @@ uint32_t state_next_poll_after(const struct controller *c, uint32_t before)
 	const uint32_t reserved = state_reserved(c);
 	if (before < reserved)
 		return PACE_MIN_S;
-	const uint32_t a_second =
-		state_room_within(c, CONTROLLER_AHEAD_MS) * 1000ull / CONTROLLER_AHEAD_MS;
-	const uint32_t wait = (before - reserved) / (a_second > 0 ? a_second : 1);
-	return least(PACE_MIN_S + wait, CONTROLLER_NEXT_MAX_S);
+	// Half the time until a reservation is expected, so that few of them wait for their holder.
+	const uint64_t room = state_room_within(c, CONTROLLER_AHEAD_MS);
+	const uint64_t half_ms =
+		(before - reserved) * (CONTROLLER_AHEAD_MS / 2) / (room > 0 ? room : 1);
+	return least((uint32_t)(half_ms / 1000) + PACE_MIN_S, CONTROLLER_NEXT_MAX_S);
+}
+
+uint32_t state_door_wait_ms(const struct controller *c)
+{
+	const double people = present_count(&c->present) + calls_expected(&c->calls);
+	const double admits = tally_rate(&c->admitted, c->now_ms);
+	const double rate = admits > 0 ? admits : state_expected_outflow(c);
+	const double wait_ms = rate > 0 ? people * 1000 / rate : 0;
+	return wait_ms < DOOR_WAIT_MAX_MS ? (uint32_t)wait_ms : DOOR_WAIT_MAX_MS;
 }
 
 double state_expected_outflow(const struct controller *c)

@@ -39,7 +39,8 @@ struct controller {
 	struct later later;
 	struct keyset left; // tickets given back, not below floor
 	struct calls calls;
-	struct holds holds;
+	struct holds holds; // of floor
+	struct holds crowded_out; // present who found no place: nobody behind them is granted
 	struct told told;
 	struct flow flow;
 	struct tally admitted, freed; // grants; slots that became free before the session's end
@@ -69,7 +70,7 @@ uint32_t state_free(const struct controller *c);
 uint32_t state_room_within(const struct controller *c, uint64_t ms);
 
 // How many of the smallest present keys hold a reservation. A free slot is reserved; under a rate,
-// as many as it serves while they poll once or twice, since the bucket is charged when one comes.
+// as many more as it serves while they poll once, since the bucket is charged when one comes.
 uint32_t state_reserved(const struct controller *c);
 
 // Tickets with keys from `key` on that need not be waited for: used or given back.
@@ -83,6 +84,9 @@ uint64_t state_waiting(const struct controller *c);
 
 // What `next` is told with `before` present of smaller keys, s.
 uint32_t state_next_poll_after(const struct controller *c, uint32_t before);
+
+// How long those at the door are expected to wait for their slot.
+uint32_t state_door_wait_ms(const struct controller *c);
 
 // Ranks per second that limits and sessions suggest; 0: they do not limit.
 double state_expected_outflow(const struct controller *c);

@@ -56,32 +56,38 @@ static bool admit(struct controller *c, const struct claim *claim, uint64_t sess
 	return true;
 }
 
+// Present until twice the poll_after that is told: with the answer, or by the worker if that comes
+// too late. Floor waits a little longer: who loses an answer loses the reservation, not the turn.
+static void become_present(struct controller *c, const struct claim *claim, uint32_t poll_after)
+{
+	uint32_t told = poll_after > claim->poll_after ? poll_after : claim->poll_after;
+	told = told < PACE_MAX_S ? told : PACE_MAX_S;
+	const uint64_t now = state_available_ms(c);
+	const uint64_t out = present_put(&c->present, claim->key, claim->visitor,
+		now + CONTROLLER_LATER_MS + 2000ull * told);
+	holds_add(&c->holds, claim->key, 2 * told + CONTROLLER_GRACE_S, now);
+	if (out == 0)
+		return;
+	c->present_full_total++;
+	holds_add(&c->crowded_out, out, 2 * CONTROLLER_NEXT_MAX_S, now);
+}
+
+// Whether the caller holds a reservation, with `before` present of smaller keys.
+static bool holds_reservation(
+	const struct controller *c, const struct claim *claim, uint32_t before, uint32_t reserved)
+{
+	return before < reserved &&
+	       claim->key <= holds_first_key(&c->crowded_out, state_available_ms(c));
+}
+
 // Whether a holder of a reservation will be served so soon that it may wait for it.
 static bool is_served_soon(const struct controller *c, const struct claim *claim, uint32_t before)
 {
 	const uint32_t soon = state_room_within(c, CONTROLLER_LATER_MS);
-	const bool holds = before < state_reserved(c) || before < soon;
+	const uint32_t reserved = state_reserved(c) > soon ? state_reserved(c) : soon;
 	const bool is_fresh = c->now_ms < claim->sent_ms + CONTROLLER_LATER_MS;
-	return holds && is_fresh && later_count(&c->later) < soon;
-}
-
-// Until when, on the available clock, a visitor told to come after `poll_after` is present.
-static uint64_t present_until(
-	const struct controller *c, const struct claim *claim, uint32_t poll_after)
-{
-	uint32_t told = poll_after > claim->poll_after ? poll_after : claim->poll_after;
-	told = told < PACE_MAX_S ? told : PACE_MAX_S;
-	return state_available_ms(c) + CONTROLLER_LATER_MS + 2000ull * told;
-}
-
-static void become_present(struct controller *c, const struct claim *claim, uint32_t poll_after)
-{
-	const uint64_t out = present_put(
-		&c->present, claim->key, claim->visitor, present_until(c, claim, poll_after));
-	if (out == 0)
-		return;
-	c->present_full_total++;
-	holds_add(&c->holds, out, 2 * PACE_MAX_S, state_available_ms(c));
+	return is_fresh && later_count(&c->later) < soon &&
+	       holds_reservation(c, claim, before, reserved);
 }
 
 static bool give_called(struct controller *c, const struct claim *claim, uint64_t session,
@@ -90,7 +96,7 @@ static bool give_called(struct controller *c, const struct claim *claim, uint64_
 	if (!present_has(&c->present, claim->key, claim->visitor))
 		calls_came(&c->calls, claim->key);
 	const uint32_t before = present_before(&c->present, claim->key, claim->visitor);
-	if (before < state_reserved(c) && admit(c, claim, session)) {
+	if (holds_reservation(c, claim, before, state_reserved(c)) && admit(c, claim, session)) {
 		present_remove(&c->present, claim->key, claim->visitor);
 		c->overtakes_total += before > 0;
 		say(c, answer, CLAIM_GRANTED, sessions_of_visitor(&c->sessions, claim->visitor));

@@ -48,6 +48,7 @@ struct split {
 typedef size_t encode_fn(const struct split *split, uint32_t i, char *out, size_t out_max);
 
 static int split_template(struct span html, struct split *split, char *error);
+static int check_phrases(const struct page_phrases *phrases, char *error);
 static int make_csp(struct span html, struct span *csp, char *error);
 static int make_variant(const struct split *split, enum accept_encoding encoding,
 	struct page_variant *variant, char *error);
@@ -66,6 +67,8 @@ static int compile_text(const struct pages_template *template, struct page_text 
 {
 	struct split split = {0};
 	int ret = split_template(template->html, &split, error);
+	if (ret == 0)
+		ret = check_phrases(&template->phrases, error);
 	if (ret == 0)
 		ret = make_csp(template->html, &text->csp, error);
 	for (int encoding = 0; ret == 0 && encoding < PAGE_ENCODINGS; encoding++)
@@ -174,6 +177,34 @@ static int split_template(struct span html, struct split *split, char *error)
 		html = span_from(html, text.len + 2 + name.len + 2);
 	}
 	return ret;
+}
+
+// A pattern names two numbers, of at most so many digits, and fits its slot with them.
+static int check_pattern(struct span pattern, uint32_t digits, char *error)
+{
+	uint32_t marks = 0;
+	for (size_t i = 0; i < pattern.len; i++)
+		marks += pattern.at[i] == '#';
+	if (marks != 2 || pattern.len - marks + marks * digits > page_slot_width(PAGE_SLOT_wait))
+		return refuse(error, "`%.*s` is no pattern for two numbers, or too long",
+			pattern.len < 40 ? (int)pattern.len : 40, pattern.at);
+	return 0;
+}
+
+static int check_phrases(const struct page_phrases *phrases, char *error)
+{
+	const uint32_t wait = page_slot_width(PAGE_SLOT_wait);
+	const uint32_t place = page_slot_width(PAGE_SLOT_place) + (uint32_t)sizeof(" · ") - 1;
+	for (int state = 0; state < STATUS_STATE_COUNT; state++) {
+		if (phrases->titles[state].len > page_slot_width(PAGE_SLOT_title) - place)
+			return refuse(error, "the title of state %d is too long", state);
+	}
+	if (phrases->wait_unknown.len > wait || phrases->wait_soon.len > wait)
+		return refuse(error, "the words for an unknown or short wait are too long");
+	int ret = check_pattern(phrases->wait_minutes, 2, error);
+	if (ret == 0)
+		ret = check_pattern(phrases->wait_hours, 4, error); // 35.5
+	return ret < 0 ? ret : check_pattern(phrases->wait_days, 15, error);
 }
 
 // Append ` 'sha256-...'` for each element that begins with `open` and ends with `close` (CSP 3,

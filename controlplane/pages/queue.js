@@ -19,7 +19,7 @@
 
 	const number = n => n == null ? '–' : n.toLocaleString(lang);
 	const heading = () => document.querySelector('[data-for~=' + state + '] h1').textContent;
-	const labelled = name => id(name).parentNode.innerText;
+	const labelled = name => id(name).parentNode.innerText.replace('\n', ': ');
 
 	// The same words for the same seconds as put_wait() of page.c finds.
 	function wait(eta) {
@@ -46,8 +46,10 @@
 		if (!isNew && Date.now() - saidAt < SAY_MS)
 			return;
 		saidAt = Date.now();
-		id('live').textContent = heading() +
-			(state == 'waiting' ? '. ' + labelled('ahead') + '. ' + labelled('wait') : '');
+		let text = heading();
+		if (state == 'waiting')
+			text += '. ' + labelled('ahead') + '. ' + labelled('wait');
+		id('live').textContent = text;
 	}
 
 	function show(status) {
@@ -59,9 +61,12 @@
 		id('message').textContent = status.message;
 		id('message').parentNode.hidden = !status.message;
 		aheadAtFirst = aheadAtFirst || status.ahead;
-		if (aheadAtFirst && status.ahead != null)
-			bar.value = 1000 - 1000 * leftAtFirst * Math.min(1, status.ahead / aheadAtFirst);
-		document.title = (state == 'waiting' ? number(status.position) + ' · ' : '') + heading();
+		if (aheadAtFirst && status.ahead != null) {
+			const left = Math.min(1, status.ahead / aheadAtFirst);
+			bar.value = 1000 - 1000 * leftAtFirst * left;
+		}
+		const place = state == 'waiting' ? number(status.position) + ' · ' : '';
+		document.title = place + heading();
 		say(isNew);
 	}
 
@@ -101,7 +106,8 @@
 	}
 
 	async function ask() {
-		const stop = new AbortController(), timer = setTimeout(() => stop.abort(), PATIENCE_MS);
+		const stop = new AbortController();
+		const timer = setTimeout(() => stop.abort(), PATIENCE_MS);
 		try {
 			const answer = await fetch(url, {cache: 'no-store', signal: stop.signal,
 				headers: {accept: 'application/json'}});
@@ -125,7 +131,8 @@
 		clearTimeout(timer);
 	}
 
-	// Every second, and whenever the page wakes. A moment too far ahead: the clock was set back.
+	// Every second, and whenever the page wakes. If what is due lies too far ahead, the clock
+	// was set back.
 	async function tick() {
 		const left = due - Date.now();
 		if (busy || leaving || state == 'expired' || left > 0 && left < 2000 * SLOWEST_S)

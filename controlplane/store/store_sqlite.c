@@ -191,8 +191,10 @@ static int schema_check(struct store_sqlite *s, const char *path, char *error)
 		return fail(error, -ENOTSUP, path, "written by a later version of sluice");
 	if (version != STORE_SQLITE_SCHEMA)
 		return fail(error, -EUCLEAN, path, "of an unknown version");
-	if (strcmp(verdict, "ok") != 0)
-		return fail(error, -EUCLEAN, path, verdict);
+	if (strcmp(verdict, "ok") != 0) {
+		const char *last_line = strrchr(verdict, '\n');
+		return fail(error, -EUCLEAN, path, last_line ? last_line + 1 : verdict);
+	}
 	return 0;
 }
 

@@ -44,14 +44,21 @@ static uint32_t collect_field(const struct http_head *head, enum http_field_id i
 	return 1;
 }
 
-// The next parameter of a query, which begins behind `?` or `&`; *at moves behind it.
-static struct span parameter_take(struct span target, size_t *at)
+// What follows the first `?`; at == NULL if there is none.
+static struct span query_of(struct span target)
 {
-	struct span rest = span_from(target, *at);
-	const char *end = memchr(rest.at, '&', rest.len);
-	rest.len = end ? (size_t)(end - rest.at) : rest.len;
-	*at += rest.len + (end != NULL);
-	return rest;
+	const char *mark = memchr(target.at, '?', target.len);
+	return mark ? span_from(target, mark + 1 - target.at) : (struct span){NULL, 0};
+}
+
+// Take the next parameter off a query, whose at becomes NULL with the last.
+static struct span parameter_take(struct span *query)
+{
+	struct span taken = *query;
+	const char *end = memchr(taken.at, '&', taken.len);
+	taken.len = end ? (size_t)(end - taken.at) : taken.len;
+	*query = end ? span_from(*query, taken.len + 1) : (struct span){NULL, 0};
+	return taken;
 }
 
 // Whether a parameter of a query is `sluice_ticket`, with or without a value.
@@ -61,16 +68,10 @@ static bool is_ticket(struct span taken)
 	       (taken.len == parameter.len || taken.at[parameter.len] == '=');
 }
 
-static size_t query_start(struct span target)
-{
-	const char *query = memchr(target.at, '?', target.len);
-	return query ? (size_t)(query - target.at) + 1 : target.len;
-}
-
 static uint32_t collect_query(struct span target, struct carried *found)
 {
-	for (size_t at = query_start(target); at < target.len;) {
-		struct span taken = parameter_take(target, &at);
+	for (struct span query = query_of(target); query.at;) {
+		struct span taken = parameter_take(&query);
 		if (!is_ticket(taken) || taken.len == parameter.len)
 			continue;
 		struct span text = span_from(taken, parameter.len + 1);
@@ -80,8 +81,8 @@ static uint32_t collect_query(struct span target, struct carried *found)
 	return 0;
 }
 
-uint32_t carry_collect(
-	const struct http_head *head, const struct gate_room *room, struct carried *found)
+uint32_t carry_collect(const struct http_head *head, const struct gate_room *room,
+	struct carried *found, bool *has_others)
 {
 	uint32_t count = 0;
 	count += collect_field(head, HTTP_FIELD_sluice_ticket, TOKEN_TICKET, found + count);
@@ -90,28 +91,32 @@ uint32_t carry_collect(
 	uint32_t end = count + GATE_COOKIES_MAX;
 	struct cookie_walk walk = cookie_walk(head);
 	struct cookie cookie;
+	*has_others = false;
 	while (count < end && cookie_next(&walk, &cookie)) {
 		struct span of;
 		uint8_t kind = kind_of_cookie(cookie.name, &of);
 		if (kind && span_is_equal(of, room->name))
 			found[count++] = (struct carried){cookie.value, CARRY_COOKIE, kind};
+		else if (kind)
+			*has_others = true;
 	}
+	*has_others = *has_others || count == end; // what was not looked at
 	return count;
 }
 
 struct span carry_redirect(struct span target, char *out)
 {
-	const char *query = memchr(target.at, '?', target.len);
-	struct span path = {target.at, query ? (size_t)(query - target.at) : target.len};
+	struct span query = query_of(target), path = target;
+	if (query.at)
+		path.len = query.at - 1 - path.at;
 	while (path.len > 0 && (path.at[0] == '/' || path.at[0] == '\\'))
 		path = span_from(path, 1); // browsers take `//host` and `/\host` for another host
 	size_t len = 0;
 	out[len++] = '/';
 	memcpy(out + len, path.at, path.len);
 	len += path.len;
-	char separator = '?';
-	for (size_t at = query_start(target); at < target.len;) {
-		struct span taken = parameter_take(target, &at);
+	for (char separator = '?'; query.at;) {
+		struct span taken = parameter_take(&query);
 		if (is_ticket(taken))
 			continue;
 		out[len++] = separator;

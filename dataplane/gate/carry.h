@@ -33,10 +33,12 @@ struct carried {
 };
 
 // Find all that is carried for `room`: headers, query, cookies as they stand.
-//   found  CARRY_TOKENS_MAX of them; the first GATE_COOKIES_MAX cookies of this room are looked at
+//   found       CARRY_TOKENS_MAX of them; the first GATE_COOKIES_MAX cookies of this room are
+//               looked at
+//   has_others  whether there may be sluice cookies of other rooms too
 // Returns how many. Pure; any thread.
-uint32_t carry_collect(
-	const struct http_head *head, const struct gate_room *room, struct carried *found);
+uint32_t carry_collect(const struct http_head *head, const struct gate_room *room,
+	struct carried *found, bool *has_others);
 
 // The target without any `sluice_ticket`, as the value of Location on the same host: it begins with
 // one slash only, so that nobody takes it for another authority.

@@ -211,8 +211,9 @@ static void tell(
 	status->progress = progress(v, status, ticket->issued);
 }
 
-// The visitor's ticket goes out again when it came as a header, which answers carry too; and in the
-// second half of its cookie's life, with a new date, so that who keeps polling never loses it.
+// The visitor's ticket goes out again when it did not come as a cookie, since answers carry what
+// requests do; and in the second half of its cookie's life, with a new date, so that who keeps
+// polling never loses it.
 static void keep_ticket(struct view *v)
 {
 	const struct gate_token *ticket = v->ticket;
@@ -220,7 +221,7 @@ static void keep_ticket(struct view *v)
 		v->in->now_s > ticket->token.issued ? v->in->now_s - ticket->token.issued : 0;
 	bool is_old = age >= v->room->ticket_ttl_s / 2;
 	v->out->ticket = ticket->token;
-	v->out->sets_ticket = is_old || ticket->carried.carrier == CARRY_HEADER;
+	v->out->sets_ticket = is_old || ticket->carried.carrier != CARRY_COOKIE;
 	if (is_old)
 		v->out->ticket.issued = v->in->now_s;
 }
@@ -243,7 +244,7 @@ static void decide_guarded(struct view *v)
 	if (decide_by_pass(v))
 		return;
 	if (v->room->mode == GATE_MODE_OFF) {
-		v->out->is_uncounted = true;
+		v->out->is_uncounted = request->draws;
 		return;
 	}
 	if (!request->draws || request->is_prefetch) {
@@ -323,7 +324,7 @@ static bool is_renewal_due(const struct view *v)
 {
 	const struct token *pass = v->pass;
 	return v->room->sliding && v->room->state != GATE_CLOSED &&
-	       v->in->now_s - pass->issued >= (pass->expires - pass->issued) / 2;
+	       v->in->now_s >= pass->issued + (pass->expires - pass->issued) / 2;
 }
 
 // A pass that holds lets in. In the second half of a sliding one control is asked for a new end,
@@ -343,18 +344,19 @@ static bool decide_by_pass(struct view *v)
 		return true;
 	}
 	if (is_renewal) {
-		v->pass = NULL;
+		if (v->answer->verdict == CLAIM_LAPSED)
+			v->pass = NULL;
 		v->answer = NULL;
-		return false;
 	}
-	bool may_ask = v->may_claim && !v->was_asked && !v->request->is_prefetch;
-	if (v->pass && !(may_ask && is_renewal_due(v))) {
-		admit(v, v->pass, is_echoed(v, carried));
-		return true;
-	}
-	if (may_ask && v->room->mode != GATE_MODE_OFF)
+	bool may_ask = v->may_claim && !v->was_asked && !v->request->is_prefetch &&
+		       v->room->mode != GATE_MODE_OFF;
+	if (may_ask && (!v->pass || is_renewal_due(v)))
 		claim(v, CLAIM_RENEW, &carried->token);
-	return v->out->action == DECIDE_CLAIM;
+	else if (v->pass)
+		admit(v, v->pass, is_echoed(v, carried));
+	else
+		return false;
+	return true;
 }
 
 // The turn was not taken, or is over: a page view joins again at the end, a poll says so.
@@ -363,7 +365,7 @@ static void lapse(struct view *v)
 	v->ticket = NULL;
 	if (is_poll(v))
 		tell(v, STATUS_expired, NULL, rest_s(v));
-	else if (v->was_asked)
+	else if (v->answer)
 		draw_place(v);
 	else
 		decide_newcomer(v);
@@ -411,12 +413,11 @@ static void decide_by_answer(struct view *v)
 	case CLAIM_GRANTED:
 		return admit(v, &pass, true);
 	case CLAIM_NEXT:
-		if (!v->ticket) // its secret was revoked meanwhile
+	case CLAIM_REFUSED:
+		if (!v->ticket) // a newcomer, or its secret was revoked meanwhile
 			return lapse(v);
 		return tell_next(
 			v, answer->poll_after > 0 ? answer->poll_after : next_poll_after(v));
-	case CLAIM_REFUSED:
-		return draw_place(v);
 	case CLAIM_CLOSED:
 		return tell(v, STATUS_closed, NULL, rest_s(v));
 	case CLAIM_LAPSED:

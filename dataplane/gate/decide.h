@@ -67,7 +67,7 @@ struct decision {
 	bool was_minted; // `ticket` was drawn just now
 	bool is_preflight; // FORWARD: a CORS pre-flight; count it against the site's rate. Beyond
 			   // that it is DECIDE_UNAVAILABLE, for which all is set
-	bool is_uncounted; // FORWARD: mode off
+	bool is_uncounted; // FORWARD: a page view in mode off
 	bool leaves_ticket,
 		leaves_pass; // LEFT: report CLAIM_LEAVE / CLAIM_END with `ticket` / `pass`
 	bool refuses_claim; // a called ticket could not claim (held, late): report claim.key and

@@ -16,7 +16,7 @@
 
 struct ended;
 
-// Bytes that a set of up to `max` sessions takes.
+// Bytes that a set of up to `max` sessions takes, a multiple of 64.
 size_t ended_bytes(uint32_t max);
 
 // Make an empty set in `memory` (ended_bytes(max), aligned to 64; stays the caller's). max: 1 to
@@ -26,8 +26,8 @@ struct ended *ended_init(void *memory, uint32_t max);
 // Refuse the passes of `session` from now on.
 //   session  not 0
 //   expires  of its last pass, unix s; for one already in the set the later one holds
-// Returns false if it does not fit: `max` sessions are in the set, or (rarely, from half of that)
-// both buckets are full. Control only.
+// Returns false if it does not fit: `max` sessions are in the set, or (less than once in 10^9) both
+// buckets are full. Control only.
 bool ended_insert(struct ended *e, uint64_t session, uint32_t expires);
 
 // Whether `session` is in the set. Any thread, lock-free, 16 words.

@@ -36,7 +36,7 @@ static void state_after(uint32_t state[8], const uint32_t from[8], const uint8_t
 
 static void digest_write(const uint32_t state[8], uint8_t digest[DIGEST_BYTES])
 {
-	for (int i = 0; i < 8; i++) {
+	for (size_t i = 0; i < 8; i++) {
 		uint32_t word_be = __builtin_bswap32(state[i]);
 		memcpy(digest + 4 * i, &word_be, 4);
 	}

@@ -13,8 +13,7 @@
 #include "drivers/span.h"
 
 #define MATCH_HOST_BYTES_MAX 255u // of a host name (RFC 1035 3.1); longer ones name no site
-#define MATCH_CLIMB_BYTES_MAX \
-	1024u // of a path that climbs by `..` where servers differ; longer: 400
+#define MATCH_CLIMB_BYTES_MAX 128u // of a path that climbs where servers differ; longer: 400
 
 // Scratch for match_path(): a reading is never longer than the path.
 #define MATCH_SCRATCH_BYTES(target_bytes) (3 * (size_t)(target_bytes))
@@ -30,7 +29,8 @@ struct match {
 	enum match_kind kind;
 	const struct gate_room *room; // MATCH_ROOM
 	struct span endpoint; // MATCH_SLUICE: what follows /.sluice/, decoded and resolved, in the
-			      // scratch; at == NULL if only another reading lies there
+			      // scratch or the target; at == NULL if only another reading lies
+			      // there
 };
 
 // What a request target of `site` belongs to.

@@ -19,6 +19,9 @@
 // What was resolved in one of the further ways is resolved once more in the plain way, as the file
 // system behind the server would. Parameters are not dropped where the room's own path has some.
 //
+// All that costs something only where a path is unusual: one that is_plain() reads the same in
+// every way, and is looked up once.
+//
 // Left out: letters beyond ASCII are not folded (`É`, `é`). A room's path has to be written decoded
 // and resolved, as the configuration demands.
 
@@ -49,6 +52,7 @@ struct reader {
 
 static const struct span sluice_path = {"/.sluice/", 9};
 
+static bool is_plain(struct span path);
 static bool read_all(struct reader *reader, struct span path, char *scratch, struct span *once);
 static bool read_other_ways(
 	struct reader *reader, struct span encoded, struct span decoded, char *buffer, char *work);
@@ -63,18 +67,42 @@ struct match match_path(const struct gate_site *site, struct span target, char *
 	struct span path = {target.at, query ? (size_t)(query - target.at) : target.len};
 	if (span_is_equal(path, SPAN("*")))
 		path = SPAN("/");
+	if (path.len == 0 || path.at[0] != '/')
+		return (struct match){.kind = MATCH_BAD};
 	struct reader reader = {site, MATCH_NONE, NULL};
-	struct span once, resolved;
-	if (path.len == 0 || path.at[0] != '/' || !read_all(&reader, path, scratch, &once))
+	struct span once, resolved = path;
+	bool plain = is_plain(path);
+	if (!(plain ? agrees(&reader, path) : read_all(&reader, path, scratch, &once)))
 		return (struct match){.kind = MATCH_BAD};
 	struct match match = {.kind = reader.kind, .room = reader.room};
 	if (match.kind != MATCH_SLUICE)
 		return match;
-	bool is_whole = resolve(once, 0, scratch + path.len, &resolved);
-	assert(is_whole); // read_all() has done it before
+	if (!plain) {
+		bool is_whole = resolve(once, 0, scratch + path.len, &resolved);
+		assert(is_whole); // read_all() has done it before
+	}
 	if (lies_under(site, resolved, sluice_path))
 		match.endpoint = span_from(resolved, sluice_path.len);
 	return match;
+}
+
+// Whether every server reads a path as it is sent: nothing encoded, no backslash, no parameter, no
+// byte beyond ASCII, and no segment that is empty, is `.` or begins with `..`.
+static bool is_plain(struct span path)
+{
+	char before = 0;
+	for (size_t i = 0; i < path.len; i++) {
+		char c = path.at[i];
+		if (c == '%' || c == '\\' || c == ';' || (c & 0x80) || c == OPAQUE)
+			return false;
+		if (before == '/' && c == '/')
+			return false;
+		if (before == '/' && c == '.' &&
+			(i + 1 == path.len || path.at[i + 1] == '/' || path.at[i + 1] == '.'))
+			return false;
+		before = c;
+	}
+	return true;
 }
 
 // All readings of a path. Returns false if it is bad, or if they disagree.
@@ -104,7 +132,8 @@ static bool climbs(struct span decoded)
 	for (size_t i = 1; i + 1 < decoded.len; i++) {
 		const char *at = decoded.at + i;
 		bool is_begun = at[-1] == '/' || at[-1] == '\\';
-		bool is_ended = i + 2 == decoded.len || memchr("/\\;", at[2], 3);
+		bool is_ended =
+			i + 2 == decoded.len || at[2] == '/' || at[2] == '\\' || at[2] == ';';
 		if (is_begun && is_ended && at[0] == '.' && at[1] == '.')
 			return true;
 	}
@@ -171,7 +200,7 @@ static size_t overlong(const uint8_t *s, size_t len, char *letter)
 		return 0;
 	if (bytes > 3 && s[1] != 0x80)
 		return 0;
-	*letter = (s[bytes - 2] & 1) << 6 | (s[bytes - 1] & 0x3f);
+	*letter = (char)((s[bytes - 2] & 1) << 6 | (s[bytes - 1] & 0x3f));
 	return bytes;
 }
 
@@ -257,7 +286,8 @@ static bool decode(struct span in, unsigned way, char *out, struct span *decoded
 			if (digits.len < 2 || !octet_is(digits.at[0], OCTET_HEX) ||
 				!octet_is(digits.at[1], OCTET_HEX))
 				return false;
-			c = octet_hex_value(digits.at[0]) << 4 | octet_hex_value(digits.at[1]);
+			c = (char)(octet_hex_value(digits.at[0]) << 4 |
+				   octet_hex_value(digits.at[1]));
 			if ((way & WAY_ENCODED) && (c == '/' || c == '\\'))
 				c = OPAQUE;
 			i += 2;
@@ -313,7 +343,8 @@ static bool resolve(struct span in, unsigned way, char *out, struct span *resolv
 		}
 	}
 	for (size_t i = 0; i < len; i++)
-		out[i] = out[i] == OPAQUE ? '/' : out[i];
+		if (out[i] == OPAQUE)
+			out[i] = '/';
 	*resolved = (struct span){out, len};
 	return true;
 }

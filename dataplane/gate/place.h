@@ -72,13 +72,13 @@ struct place_line {
 	_Atomic uint64_t threshold_rank; // rank of threshold; written: control, before threshold
 	_Atomic uint64_t open; // PLACE_OPEN_*; written: control; workers take from the count, mints
 			       // set the bit
-	_Atomic uint64_t wait_low; // expected wait per person ahead, low end, in 2^-32 s;
-				   // UINT64_MAX: unknown
+	_Atomic uint64_t wait_low; // expected wait until called per person ahead, low end, in
+				   // 2^-32 s; UINT64_MAX: unknown
 	_Atomic uint64_t wait_high; // the same, high end
 	_Atomic uint32_t next_poll_after; // s, what `next` is told (1 to 10); written: control
+	_Atomic uint32_t door_wait_ms; // expected wait of the called for their slot, besides
 	uint32_t line_id; // whose line this is
-	_Atomic uint64_t bucket_full_ms; // cluster time at which the rate's bucket will be full
-					 // again; written: control, before a grant that it counts
+	uint32_t reserved0;
 
 	// line 1: minting
 	_Atomic uint64_t word; // slot << PLACE_SEQ_BITS | seq of the next ticket; written: workers
@@ -95,7 +95,9 @@ struct place_line {
 		index_end; // entry i, index_first <= i < index_end, is entries[i % entries_max]
 	uint64_t entries_max; // fixed when the line is made
 	_Atomic uint64_t entries_ready; // entries[] below this are allocated; written: place_file
-	uint64_t reserved2[3];
+	_Atomic uint64_t bucket_full_ms; // cluster time at which the rate's bucket will be full
+					 // again; written: control, before a grant that it counts
+	uint64_t reserved2[2];
 
 	_Atomic uint64_t cells[PLACE_CELLS]; // slot << 24 | tickets, of slot % PLACE_CELLS;
 					     // written: mints (a maximum)

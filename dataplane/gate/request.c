@@ -14,6 +14,7 @@
 
 #include "dataplane/http/accept.h"
 #include "dataplane/http/head.h"
+#include "dataplane/http/octet.h"
 
 #include <openssl/crypto.h>
 #include <stddef.h>
@@ -60,6 +61,7 @@ void gate_request_read(const struct gate_map *map, const struct http_head *head,
 		read_wishes(head, request);
 	if (request->route == GATE_ROUTE_LEAVE)
 		request->is_cross_site = is_cross_site(head, request->host);
+	request->has_other_cookies = http_field_first(head, HTTP_FIELD_cookie) != NULL;
 	if (request->room)
 		read_carried(head,
 			scratch + HOST_SCRATCH_BYTES + MATCH_SCRATCH_BYTES(head->target.len),
@@ -150,7 +152,7 @@ static bool says_prefetch(const struct http_head *head, enum http_field_id id)
 	for (; field; field = http_field_next(head, field)) {
 		struct span value = http_field_value(head, field);
 		size_t len = 0;
-		while (len < value.len && !memchr(";, \t", value.at[len], 4))
+		while (len < value.len && octet_is(value.at[len], OCTET_TOKEN))
 			len++;
 		if (span_is_equal_caseless((struct span){value.at, len}, prefetch))
 			return true;
@@ -202,7 +204,8 @@ static bool is_cross_site(const struct http_head *head, struct span host)
 static void read_carried(const struct http_head *head, char *scratch, struct gate_request *request)
 {
 	struct carried found[CARRY_TOKENS_MAX];
-	request->token_count = carry_collect(head, request->room, found);
+	request->token_count =
+		carry_collect(head, request->room, found, &request->has_other_cookies);
 	for (uint32_t i = 0; i < request->token_count; i++) {
 		request->tokens[i].carried = found[i];
 		request->tokens[i].state = GATE_TOKEN_NONE;

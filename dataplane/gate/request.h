@@ -74,6 +74,8 @@ struct gate_request {
 	bool is_preflight; // CORS: passes within the site's preflight_rate
 	bool is_cross_site; // sent by a page of another site: may not leave
 	bool has_body;
+	bool has_other_cookies; // perhaps sluice cookies that are not `room`'s: ask
+				// carry_stale_find(); else it would find none
 	const struct gate_site *site; // NULL if none answers to the host
 	const struct gate_room *room; // GUARDED and the endpoints of a room; else NULL
 	struct span host; // matched, normalised: the origin's Host; in the scratch

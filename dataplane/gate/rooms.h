@@ -76,18 +76,18 @@ struct gate_host {
 	const struct gate_site *site;
 };
 
+// Names are sorted by their bytes, for binary search; match_map_is_sorted() says whether they are.
 struct gate_map {
 	uint32_t site_count, room_count, host_count;
 	struct gate_site *sites;
-	struct gate_room *rooms;
-	struct gate_host
-		*hosts; // sorted by name, exact ones before wildcards; looked up by gate_map_site()
+	struct gate_room *rooms; // by name
+	struct gate_host *hosts; // all exact ones, then all wildcards; each by name
 };
 
 // The site of a Host value or authority as sent: lower-cased, port and one trailing dot dropped; an
 // exact name before the longest wildcard.
-//   matched  the name that was matched, normalised, for the Host that the origin gets; it lives in
-//   `scratch` scratch  at least 256 bytes
+//   scratch  256 bytes
+//   matched  the host as it was compared, for the Host that the origin gets; in the scratch
 // Returns NULL if no site names it (421), also for a malformed one. Pure; any thread.
 const struct gate_site *gate_map_site(
 	const struct gate_map *map, struct span host, char *scratch, struct span *matched);

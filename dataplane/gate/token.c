@@ -14,77 +14,23 @@
 
 #include <openssl/crypto.h>
 
-static_assert(TOKEN_TEXT_BYTES * 6 == sizeof(struct token_wire) * 8, "characters hold 6 bits each");
+static_assert(sizeof(struct token_wire) * 8 == TOKEN_TEXT_BYTES * UINT64_C(6),
+	"characters hold 6 bits each");
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 // The place in `letters` plus one; 0: no letter.
+// clang-format off
 static const uint8_t places[256] = {
 	['-'] = 63,
-	['0'] = 53,
-	54,
-	55,
-	56,
-	57,
-	58,
-	59,
-	60,
-	61,
-	62,
-	['A'] = 1,
-	2,
-	3,
-	4,
-	5,
-	6,
-	7,
-	8,
-	9,
-	10,
-	11,
-	12,
-	13,
-	14,
-	15,
-	16,
-	17,
-	18,
-	19,
-	20,
-	21,
-	22,
-	23,
-	24,
-	25,
-	26,
+	['0'] = 53, 54, 55, 56, 57, 58, 59, 60, 61, 62,
+	['A'] = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
+	14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
 	['_'] = 64,
-	['a'] = 27,
-	28,
-	29,
-	30,
-	31,
-	32,
-	33,
-	34,
-	35,
-	36,
-	37,
-	38,
-	39,
-	40,
-	41,
-	42,
-	43,
-	44,
-	45,
-	46,
-	47,
-	48,
-	49,
-	50,
-	51,
-	52,
+	['a'] = 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39,
+	40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52,
 };
+// clang-format on
 
 static uint32_t load32(const uint8_t *at)
 {

@@ -185,6 +185,6 @@ size_t chunk_head_write(char out[static CHUNK_HEAD_BYTES_MAX], uint64_t data_byt
 	size_t digits = (67 - __builtin_clzll(data_bytes)) / 4;
 	for (size_t i = 0; i < digits; i++)
 		out[i] = "0123456789abcdef"[data_bytes >> 4 * (digits - 1 - i) & 15];
-	memcpy(out + digits, "\r\n", 2);
-	return digits + 2;
+	memcpy(out + digits, CHUNK_TAIL.at, CHUNK_TAIL.len);
+	return digits + CHUNK_TAIL.len;
 }

@@ -46,6 +46,7 @@ enum http_result http_head_end(
 	assert(limits->head_bytes <= HTTP_HEAD_BYTES_MAX);
 	assert(*scanned <= in.len);
 	size_t at = *scanned;
+	// Looked at again is no more than the first line, which is short or over its limit.
 	bool in_first_line = at == 0 || !memchr(in.at, '\n', at);
 	for (;;) {
 		// Look no further than the limits, and ask for them before asking what is wrong:

@@ -22,7 +22,7 @@ void answer_event(struct exchange *x, const struct stream_event *event)
 	assert(x->state != RELAY_CONNECTING || event->kind == STREAM_OPENED ||
 		event->kind == STREAM_CLOSED);
 	switch (event->kind) {
-	case STREAM_NONE:
+	case STREAM_NONE: // origin_event() has skipped it
 		return;
 	case STREAM_OPENED:
 		relay_opened(x);
@@ -45,17 +45,11 @@ void answer_event(struct exchange *x, const struct stream_event *event)
 	}
 }
 
-// The origin did badly, but could be reached.
-static void blame(struct exchange *x, uint64_t *counter)
-{
-	(*counter)++;
-	if (server_failed(x->connection->server, false, x->origin->now_us))
-		x->origin->counters.servers_aside++;
-}
-
+// What the origin sends is no answer.
 static bool reject(struct exchange *x, uint64_t *counter)
 {
-	blame(x, counter);
+	(*counter)++;
+	relay_blame(x, false);
 	return relay_fail(x, 502);
 }
 
@@ -167,9 +161,10 @@ static void take_switch(struct exchange *x, const struct http_head *head, struct
 	if (!relay_to_client(x, parts, rest.len > 0 ? 2 : 1))
 		return;
 	stream_resume(x->client_driver, x->client);
-	if (x->client_has_ended)
-		stream_shut(origin->driver, x->connection->stream);
+	uint64_t serial = x->serial;
 	origin->calls->tunnelled(x->user);
+	if (x->serial == serial && x->state == RELAY_TUNNEL && x->client_has_ended)
+		stream_shut(origin->driver, x->connection->stream); // after what was held
 }
 
 // Returns whether the exchange waits for another head.
@@ -257,7 +252,7 @@ static void take_data(struct exchange *x, struct span in)
 		pass_body(x, in);
 	} else if (x->asked_turn == origin->turn) {
 		origin->counters.answer_unasked++; // it was on its way before we asked
-		relay_lost(x, false);
+		relay_lost(x, false, 502);
 	} else {
 		buffer_give(&origin->buffers, x->asks); // not to be asked again
 		x->asks = NULL;
@@ -271,7 +266,7 @@ static void take_eof(struct exchange *x)
 	struct origin *origin = x->origin;
 	if (x->state == RELAY_ASKED) {
 		origin->counters.answer_none++;
-		relay_lost(x, false);
+		relay_lost(x, false, 502);
 	} else if (x->state == RELAY_TUNNEL) {
 		if (x->client_has_ended)
 			relay_close_tunnel(x);
@@ -291,7 +286,7 @@ static void take_close(struct exchange *x, int error)
 	struct origin *origin = x->origin;
 	if (x->state == RELAY_CONNECTING) {
 		origin->counters.connects_failed++;
-		relay_lost(x, true);
+		relay_lost(x, true, 502);
 	} else if (x->state == RELAY_TUNNEL) {
 		error ? relay_fail(x, 502) : relay_close_tunnel(x);
 	} else if (x->state == RELAY_ANSWERING && error) {

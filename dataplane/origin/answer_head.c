@@ -1,3 +1,6 @@
+// The origin's fields keep their order and spelling; what frames the body and what concerns the
+// connection is written anew, since both end here.
+
 #include "dataplane/origin/answer_head.h"
 
 #include "dataplane/origin/head_writer.h"

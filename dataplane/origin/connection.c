@@ -1,6 +1,5 @@
-// A connection is on the free list, or an exchange's, or on two lists at once: its server's kept
-// ones and the pool's kept ones by age. All are kept for the same time, so the oldest is always the
-// first to expire and no timer is needed.
+// A connection is on the free list, or an exchange's, or kept: then it is on its server's list and
+// has a deadline.
 
 #include "dataplane/origin/connection.h"
 
@@ -17,13 +16,13 @@ int connection_pool_init(struct connection_pool *pool, uint32_t max, uint32_t id
 	*pool = (struct connection_pool){
 		.driver = driver, .counters = counters, .uncut_count = max, .idle_max = idle_max};
 	TAILQ_INIT(&pool->free);
-	TAILQ_INIT(&pool->kept);
-	pool->items = calloc(max, sizeof(*pool->items));
-	return pool->items ? 0 : -ENOMEM;
+	pool->items = calloc(max, sizeof(*pool->items)); // COLD: at start
+	return pool->items ? deadline_heap_init(&pool->expiries, max) : -ENOMEM;
 }
 
 void connection_pool_fini(struct connection_pool *pool)
 {
+	deadline_heap_fini(&pool->expiries);
 	free(pool->items);
 }
 
@@ -31,7 +30,7 @@ struct connection *connection_open(struct connection_pool *pool, struct server *
 {
 	struct connection *connection = TAILQ_FIRST(&pool->free);
 	if (connection) {
-		TAILQ_REMOVE(&pool->free, connection, of_server);
+		TAILQ_REMOVE(&pool->free, connection, siblings);
 	} else {
 		assert(pool->uncut_count > 0); // exchanges and idle_max bound it
 		connection = &pool->items[--pool->uncut_count];
@@ -40,7 +39,7 @@ struct connection *connection_open(struct connection_pool *pool, struct server *
 	connection->stream = stream_connect(pool->driver, &server->address, connection);
 	if (!connection->stream) {
 		pool->counters->connects_none++;
-		TAILQ_INSERT_HEAD(&pool->free, connection, of_server);
+		TAILQ_INSERT_HEAD(&pool->free, connection, siblings);
 		return NULL;
 	}
 	pool->counters->connects++;
@@ -49,8 +48,8 @@ struct connection *connection_open(struct connection_pool *pool, struct server *
 
 static void unkeep(struct connection_pool *pool, struct connection *connection)
 {
-	TAILQ_REMOVE(&connection->server->kept, connection, of_server);
-	TAILQ_REMOVE(&pool->kept, connection, by_age);
+	TAILQ_REMOVE(&connection->server->kept, connection, siblings);
+	deadline_clear(&pool->expiries, &connection->expiry);
 	connection->server->kept_count--;
 	connection->is_kept = false;
 }
@@ -66,19 +65,21 @@ struct connection *connection_reuse(struct connection_pool *pool, struct server 
 	return connection;
 }
 
-void connection_keep(struct connection_pool *pool, struct connection *connection, uint64_t now_us)
+void connection_keep(struct connection_pool *pool, struct connection *connection,
+	const struct origin_table_limits *limits, uint64_t now_us)
 {
 	struct server *server = connection->server;
 	assert(!connection->exchange);
-	if (server->kept_count >= pool->idle_max || !server->is_listed) {
+	bool is_full =
+		server->kept_count >= limits->idle_max || server->kept_count >= pool->idle_max;
+	if (is_full || !server->is_listed) {
 		pool->counters->kept_full += server->is_listed;
 		connection_close(pool, connection, false);
 		return;
 	}
 	connection->is_kept = true;
-	connection->kept_at_us = now_us;
-	TAILQ_INSERT_HEAD(&server->kept, connection, of_server);
-	TAILQ_INSERT_TAIL(&pool->kept, connection, by_age);
+	deadline_set(&pool->expiries, &connection->expiry, now_us + limits->idle_us);
+	TAILQ_INSERT_HEAD(&server->kept, connection, siblings);
 	server->kept_count++;
 	pool->counters->kept++;
 }
@@ -91,7 +92,7 @@ void connection_close(struct connection_pool *pool, struct connection *connectio
 		stream_close(pool->driver, connection->stream, reset);
 	connection->stream = NULL;
 	connection->exchange = NULL;
-	TAILQ_INSERT_HEAD(&pool->free, connection, of_server);
+	TAILQ_INSERT_HEAD(&pool->free, connection, siblings);
 }
 
 void connection_close_kept(struct connection_pool *pool, struct server *server)

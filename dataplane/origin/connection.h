@@ -1,28 +1,29 @@
 // Connections to servers: being made, in use by one exchange, or kept for the next one.
 //
 // Kept ones are taken newest first, since that one is the least likely to be closed by the origin
-// at this moment, and expire oldest first.
+// at this moment.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "dataplane/origin/deadline.h"
 #include "drivers/stream.h"
 
 struct exchange;
 struct origin_counters;
+struct origin_table_limits;
 struct server;
 
 struct connection {
+	struct deadline expiry; // set while it is kept
 	struct stream *stream; // its user is this; NULL once the driver has taken it back
 	struct server *server;
 	struct exchange *exchange; // whose it is; NULL: kept
 	bool is_kept;
 	bool is_reused; // has carried an exchange before
-	uint64_t kept_at_us;
-	TAILQ_ENTRY(connection) of_server; // kept: the server's, newest first; else: the free list
-	TAILQ_ENTRY(connection) by_age; // kept: all servers', oldest first
+	TAILQ_ENTRY(connection) siblings; // kept: the server's, newest first; else: the free list
 };
 TAILQ_HEAD(connection_list, connection);
 
@@ -33,7 +34,7 @@ struct connection_pool {
 	uint32_t uncut_count; // never used yet
 	uint32_t idle_max; // kept to one server
 	struct connection_list free;
-	struct connection_list kept; // by age
+	struct deadline_heap expiries; // of those kept
 };
 
 // Make room for `max` connections, the sum of those in use and those kept. Borrows the driver and
@@ -51,7 +52,8 @@ struct connection *connection_open(struct connection_pool *pool, struct server *
 struct connection *connection_reuse(struct connection_pool *pool, struct server *server);
 
 // Keep it for another exchange; close it if the server has its share.
-void connection_keep(struct connection_pool *pool, struct connection *connection, uint64_t now_us);
+void connection_keep(struct connection_pool *pool, struct connection *connection,
+	const struct origin_table_limits *limits, uint64_t now_us);
 
 // Close it, kept or not, and forget it. `reset`: as in stream_close().
 void connection_close(struct connection_pool *pool, struct connection *connection, bool reset);

@@ -38,7 +38,7 @@ static void sink(struct deadline_heap *heap, struct deadline *deadline)
 int deadline_heap_init(struct deadline_heap *heap, uint32_t max)
 {
 	*heap = (struct deadline_heap){.max = max};
-	heap->items = calloc((size_t)max + 1, sizeof(*heap->items));
+	heap->items = calloc((size_t)max + 1, sizeof(*heap->items)); // COLD: at start
 	return heap->items ? 0 : -ENOMEM;
 }
 

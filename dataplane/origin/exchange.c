@@ -17,13 +17,16 @@ static bool is_idempotent(enum http_method method)
 static void remember(struct exchange *x, const struct exchange_request *request)
 {
 	const struct http_head *head = request->head;
+	const struct origin_table_origin *from =
+		&x->origin->servers.table->origins[request->origin];
 	x->user = request->user;
 	x->client_driver = request->client_driver;
 	x->client = request->client;
 	x->session = request->session;
 	x->ends_us = request->ends_us;
 	x->origin_index = request->origin;
-	x->origin_id = x->origin->servers.table->origins[request->origin].id;
+	x->origin_id = from->id;
+	x->limits = from->limits ? *from->limits : x->origin->limits;
 	x->method = head->method;
 	x->client_minor = head->minor;
 	x->client_keeps = head->keep_alive;
@@ -45,7 +48,7 @@ static uint16_t write_head(struct exchange *x, const struct exchange_request *re
 		return 503;
 	}
 	x->asks->len = (uint32_t)request_head_write(
-		x->asks->bytes, origin->buffers.bytes, request, origin->plan.idle_max > 0);
+		x->asks->bytes, origin->buffers.bytes, request, x->limits.idle_max > 0);
 	if (x->asks->len == 0) {
 		origin->counters.request_too_large++;
 		return 431;
@@ -72,7 +75,7 @@ struct exchange *exchange_begin(
 	remember(x, request);
 	*status = write_head(x, request);
 	if (*status == 0)
-		*status = relay_ask(x, NULL);
+		*status = relay_ask(x);
 	if (*status != 0) {
 		relay_drop(x);
 		return NULL;

@@ -1,3 +1,5 @@
+// A writer that is full stays where it is; whoever writes a head asks once, at the end.
+
 #include "dataplane/origin/head_writer.h"
 
 void head_writer_put(struct head_writer *w, struct span text)

@@ -23,9 +23,10 @@ void origin_plan_init(struct origin_plan *plan, uint32_t exchanges_max, uint32_t
 		.answer = {.line_bytes = 4096, .head_bytes = 32768, .fields = HTTP_FIELDS_MAX},
 		.connect_us = 5 * SECOND_US,
 		.answer_us = 60 * SECOND_US,
-		.stall_us = 60 * SECOND_US,
-		.tunnel_us = 600 * SECOND_US,
 		.idle_us = 4 * SECOND_US,
+		.faults_max = 3,
+		.aside_us = 1 * SECOND_US,
+		.tunnel_us = 600 * SECOND_US,
 		.late_us = 30 * SECOND_US,
 		.body_us = 600 * SECOND_US,
 		.body_grace_us = 10 * SECOND_US,
@@ -60,7 +61,7 @@ size_t origin_plan_bytes(const struct origin_plan *plan)
 	return sizeof(struct origin) + scratch_bytes(plan) +
 	       buffer_pool_bytes(plan->buffers_max, buffer_bytes(plan)) +
 	       plan->exchanges_max * (sizeof(struct exchange) + sizeof(struct deadline *)) +
-	       connections_max(plan) * sizeof(struct connection) +
+	       connections_max(plan) * (sizeof(struct connection) + sizeof(struct deadline *)) +
 	       plan->servers_max * (sizeof(struct server) + sizeof(struct server *));
 }
 
@@ -78,17 +79,23 @@ struct origin *origin_create(const struct origin_plan *plan, struct stream_drive
 	const struct exchange_calls *calls)
 {
 	check(plan);
-	struct origin *o = calloc(1, sizeof(*o));
+	struct origin *o = calloc(1, sizeof(*o)); // COLD: at start
 	if (!o)
 		return NULL;
 	o->plan = *plan;
 	o->driver = driver;
 	o->calls = calls;
+	o->limits = (struct origin_table_limits){.connect_us = plan->connect_us,
+		.answer_us = plan->answer_us,
+		.idle_us = plan->idle_us,
+		.idle_max = plan->idle_max,
+		.faults_max = plan->faults_max,
+		.aside_us = plan->aside_us};
 	o->body_kib_us = 1024ull * SECOND_US / plan->body_rate;
 	o->uncut_count = plan->exchanges_max;
 	o->scratch_bytes = scratch_bytes(plan);
-	o->scratch = malloc(o->scratch_bytes);
-	o->exchanges = calloc(plan->exchanges_max, sizeof(*o->exchanges));
+	o->scratch = malloc(o->scratch_bytes); // COLD: at start
+	o->exchanges = calloc(plan->exchanges_max, sizeof(*o->exchanges)); // COLD: at start
 	int ret = o->scratch && o->exchanges ? 0 : -1;
 	ret |= server_set_init(&o->servers, plan->servers_max);
 	ret |= connection_pool_init(
@@ -143,21 +150,22 @@ void origin_tick(struct origin *o, uint64_t now_us)
 		relay_expire((struct exchange *)first);
 	}
 	for (int n = 0; n < ORIGIN_TICK_MAX; n++) {
-		struct connection *oldest = TAILQ_FIRST(&o->connections.kept);
-		if (!oldest || oldest->kept_at_us + o->plan.idle_us > now_us)
+		struct deadline *first = deadline_first(&o->connections.expiries);
+		if (!first || first->at_us > now_us)
 			break;
+		static_assert(offsetof(struct connection, expiry) == 0, "likewise");
 		o->counters.kept_expired++;
-		connection_close(&o->connections, oldest, false);
+		connection_close(&o->connections, (struct connection *)first, false);
 	}
 }
 
 uint64_t origin_due_us(const struct origin *o)
 {
-	const struct deadline *first = deadline_first(&o->deadlines);
-	const struct connection *oldest = TAILQ_FIRST(&o->connections.kept);
-	uint64_t due = first ? first->at_us : UINT64_MAX;
-	uint64_t idle = oldest ? oldest->kept_at_us + o->plan.idle_us : UINT64_MAX;
-	return due < idle ? due : idle;
+	const struct deadline *exchange = deadline_first(&o->deadlines);
+	const struct deadline *kept = deadline_first(&o->connections.expiries);
+	uint64_t exchange_us = exchange ? exchange->at_us : UINT64_MAX;
+	uint64_t kept_us = kept ? kept->at_us : UINT64_MAX;
+	return exchange_us < kept_us ? exchange_us : kept_us;
 }
 
 // A kept connection ends, or says something that nobody asked for.
@@ -177,6 +185,8 @@ static void kept_event(
 
 void origin_event(struct origin *o, const struct stream_event *event)
 {
+	if (event->kind == STREAM_NONE)
+		return;
 	struct connection *connection = event->stream->user;
 	if (connection->exchange)
 		answer_event(connection->exchange, event);

@@ -24,17 +24,18 @@ struct exchange_calls;
 struct origin_plan {
 	uint32_t exchanges_max; // requests in flight, tunnels included
 	uint32_t servers_max; // distinct servers in a table, and those of older ones still in use
-	uint32_t idle_max; // connections kept to one server; 0: none
+	uint32_t idle_max; // connections kept to one server (32); 0: none. A bound for all origins
 	uint32_t buffers_max; // heads on their way, and bodies that came before the connection
 			      // (exchanges_max + a quarter + 16); a streaming exchange holds none
 	uint32_t request_head_bytes; // the limit that requests were parsed with (16384)
 	struct http_limits answer; // 4096, 32768, HTTP_FIELDS_MAX
-	uint32_t connect_us; // all attempts to connect for one request (5 s)
-	uint32_t answer_us; // from the request's last byte, or a stall of its body, to the answer's
-			    // head (60 s)
-	uint32_t stall_us; // between two signs of life of an answer's body, of either side (60 s)
-	uint32_t tunnel_us; // likewise in a tunnel (10 min)
-	uint32_t idle_us; // a kept connection; shorter than any origin's own limit (4 s)
+	// Of origins whose table entry has no limits of its own; what they mean stands there.
+	uint32_t connect_us; // 5 s
+	uint32_t answer_us; // 60 s
+	uint32_t idle_us; // 4 s
+	uint32_t faults_max; // 3
+	uint32_t aside_us; // 1 s
+	uint32_t tunnel_us; // between two signs of life of a tunnel, of either side (10 min)
 	uint32_t late_us; // what an answer in flight may take beyond its session's end (30 s)
 	uint32_t body_us; // all of a request's body, times when the origin is too slow for it not
 			  // counted; trickling does not extend it (10 min)
@@ -56,7 +57,7 @@ size_t origin_plan_bytes(const struct origin_plan *plan);
 	X(tunnels, "upgrades accepted by an origin") \
 	X(connects, "connections begun") \
 	X(connects_failed, "connections refused, unreachable or reset before they opened") \
-	X(connects_late, "connections not open within the deadline") \
+	X(connects_late, "connections not open within connect_us") \
 	X(connects_none, "connections not begun: out of streams or descriptors") \
 	X(reuses, "requests sent on a kept connection") \
 	X(retries, "requests sent again, on another connection") \
@@ -86,7 +87,7 @@ size_t origin_plan_bytes(const struct origin_plan *plan);
 	X(answer_body_cut, "answer bodies cut short by the origin") \
 	X(answer_surplus, "connections dropped: bytes after the answer") \
 	X(answer_early, "answers before the request's body had ended") \
-	X(stalls, "answers and tunnels ended by stall_us or tunnel_us") \
+	X(stalls, "answers and tunnels ended by answer_us or tunnel_us") \
 	X(session_ends, "answers and tunnels ended by their session's end") \
 	X(client_gone, "clients that left before the end of the answer") \
 	X(client_full, "answers given up: the client's driver took no more") \
@@ -124,7 +125,7 @@ void origin_tick(struct origin *origin, uint64_t now_us);
 // When the next deadline may pass, for how long a worker may sleep; UINT64_MAX: there is none.
 uint64_t origin_due_us(const struct origin *origin);
 
-// Take in an event of a stream that this side has connected.
+// Take in an event of a stream that this side has connected; STREAM_NONE is skipped.
 void origin_event(struct origin *origin, const struct stream_event *event);
 
 // How one server does, as this worker sees it.

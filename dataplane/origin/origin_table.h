@@ -22,12 +22,23 @@ struct origin_table_server {
 	struct stream_address address;
 };
 
+// How an origin's servers are treated, from its configuration.
+struct origin_table_limits {
+	uint32_t connect_us; // for one connection to open; then the next server is tried
+	uint32_t answer_us; // silence before an answer's head, or within its body
+	uint32_t idle_us; // an unused connection is kept; shorter than the servers keep it
+	uint32_t idle_max; // unused connections kept to one server, at most the plan's; 0: none
+	uint32_t faults_max; // bad answers in a row that set a server aside
+	uint32_t aside_us; // for how long, the first time
+};
+
 struct origin_table_origin {
 	uint64_t id; // a hash of the site's name: the same in every generation
 	struct span name; // of the site
 	uint8_t balance; // enum origin_table_balance
 	uint32_t server_first; // in `servers`
 	uint32_t server_count; // 0: every request gets 502
+	const struct origin_table_limits *limits; // NULL: those of the plan
 };
 
 struct origin_table {

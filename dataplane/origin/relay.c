@@ -9,8 +9,6 @@
 
 #include <assert.h>
 
-#define ASK_PARTS_MAX (RELAY_EARLY_BUFFERS_MAX + 1)
-
 // From each state to which others.
 static const uint8_t state_moves[] = {
 	[RELAY_FREE] = 1 << RELAY_CONNECTING | 1 << RELAY_ASKED | 1 << RELAY_FREE,
@@ -37,7 +35,7 @@ struct exchange *relay_take(struct origin *origin)
 	else
 		return NULL;
 	origin->exchange_count++;
-	*x = (struct exchange){.origin = origin};
+	*x = (struct exchange){.origin = origin, .serial = ++origin->serial};
 	return x;
 }
 
@@ -50,7 +48,7 @@ static void release_connection(struct exchange *x, bool keep, bool reset)
 	connection->exchange = NULL;
 	connection->server->exchanges--;
 	if (keep)
-		connection_keep(&x->origin->connections, connection, x->origin->now_us);
+		connection_keep(&x->origin->connections, connection, &x->limits, x->origin->now_us);
 	else
 		connection_close(&x->origin->connections, connection, reset);
 	x->origin_is_paused = false;
@@ -133,11 +131,11 @@ static const struct origin_table_origin *find_origin(const struct exchange *x)
 bool relay_send_asks(struct exchange *x)
 {
 	struct origin *origin = x->origin;
-	struct span parts[ASK_PARTS_MAX];
+	struct span parts[RELAY_EARLY_BUFFERS_MAX];
 	unsigned count = 0;
 	size_t bytes = 0;
 	for (struct buffer *b = x->asks; b; b = b->next) {
-		assert(count < ASK_PARTS_MAX);
+		assert(count < RELAY_EARLY_BUFFERS_MAX);
 		parts[count++] = (struct span){b->bytes, b->len};
 		bytes += b->len;
 	}
@@ -159,13 +157,13 @@ static void attach(struct exchange *x, struct connection *connection, enum relay
 	relay_set_state(x, state);
 }
 
-uint16_t relay_ask(struct exchange *x, const struct server *except)
+uint16_t relay_ask(struct exchange *x)
 {
 	struct origin *origin = x->origin;
 	const struct origin_table_origin *from = find_origin(x);
 	while (from && x->asks && x->attempts < RELAY_ATTEMPTS_MAX) {
-		struct server *server =
-			server_choose(&origin->servers, from, x->session, origin->now_us, except);
+		struct server *server = server_choose(
+			&origin->servers, from, x->session, origin->now_us, x->unreachable);
 		if (!server)
 			break;
 		struct connection *kept =
@@ -190,18 +188,27 @@ uint16_t relay_ask(struct exchange *x, const struct server *except)
 	return 502;
 }
 
-bool relay_lost(struct exchange *x, bool is_hard)
+void relay_blame(struct exchange *x, bool is_hard)
 {
 	struct origin *origin = x->origin;
+	if (server_failed(x->connection->server, is_hard, &x->limits, origin->now_us))
+		origin->counters.servers_aside++;
+}
+
+bool relay_lost(struct exchange *x, bool is_hard, uint16_t status)
+{
 	struct server *server = x->connection->server;
 	bool was_kept = x->connection->is_reused;
-	if (!was_kept && server_failed(server, is_hard, origin->now_us))
-		origin->counters.servers_aside++;
+	if (!was_kept)
+		relay_blame(x, is_hard);
 	release_connection(x, false, true);
 	if (!x->asks || !(was_kept || is_hard))
-		return relay_fail(x, 502);
+		return relay_fail(x, status);
 	x->is_fresh_only |= was_kept;
-	origin->counters.retries++;
-	uint16_t status = relay_ask(x, is_hard ? server : NULL);
-	return status == 0 || relay_fail(x, status);
+	if (is_hard)
+		x->unreachable[x->attempts - 1] = server;
+	if (relay_ask(x) != 0)
+		return relay_fail(x, status);
+	x->origin->counters.retries++;
+	return true;
 }

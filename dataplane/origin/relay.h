@@ -21,8 +21,8 @@
 #include "dataplane/origin/origin.h"
 #include "dataplane/origin/server.h"
 
-#define RELAY_ATTEMPTS_MAX 3u // connections tried for one request
-#define RELAY_EARLY_BUFFERS_MAX 16u // of a body that comes before the connection does
+#define RELAY_ATTEMPTS_MAX SERVER_EXCEPT_MAX // connections tried for one request
+#define RELAY_EARLY_BUFFERS_MAX 16u // for a head, and the body that comes before the connection
 #define RELAY_INTERIMS_MAX 8u // 1xx answers to one request
 
 enum relay_state {
@@ -36,6 +36,7 @@ enum relay_state {
 struct exchange {
 	struct deadline wake; // may be early: relay_due_us() says
 	struct origin *origin;
+	uint64_t serial; // no other exchange has it: tells whether the slot is still the same's
 	uint8_t state; // enum relay_state
 	uint8_t method; // enum http_method
 	uint8_t client_minor; // of the client's HTTP version
@@ -55,9 +56,11 @@ struct exchange {
 	struct stream_driver *client_driver;
 	struct stream *client;
 	struct connection *connection; // never NULL while in use
+	const struct server *unreachable[RELAY_ATTEMPTS_MAX]; // in that attempt; NULL: reached
 	uint32_t origin_index; // in the table it began with
 	uint64_t origin_id;
 	uint64_t session;
+	struct origin_table_limits limits;
 
 	struct body ask, answer;
 	uint64_t ask_bytes; // of the request's body so far
@@ -68,7 +71,6 @@ struct exchange {
 	uint64_t asked_turn; // when the head was sent
 
 	uint64_t ends_us; // the session
-	uint64_t connect_until_us; // over all attempts; 0: none has begun
 	uint64_t stage_until_us; // what the state waits for
 	uint64_t body_since_us; // the request's body, pauses taken out; 0: not begun
 	uint64_t paused_since_us; // the client, by us
@@ -78,6 +80,7 @@ struct exchange {
 
 struct origin {
 	struct origin_plan plan;
+	struct origin_table_limits limits; // of origins that have none of their own
 	struct stream_driver *driver;
 	const struct exchange_calls *calls;
 	uint64_t now_us;
@@ -91,19 +94,19 @@ struct origin {
 	struct exchange *free;
 	uint32_t uncut_count; // exchanges never used yet
 	uint32_t exchange_count; // in flight
+	uint64_t serial; // of the last one begun
 	struct origin_counters counters;
 	struct http_head answer; // being taken in
 	char *scratch; // an answer's head on its way out
 	size_t scratch_bytes;
 };
 
-// A slot, all zero but for `origin`; NULL: all in use.
+// A slot, all zero but for `origin` and `serial`; NULL: all in use.
 struct exchange *relay_take(struct origin *origin);
 
 // Find a server and a connection, and send what is in `asks` or wait for the connection to open.
-//   except  a server that has just failed; NULL: none
 // Returns 0, or the status to fail with; makes no call.
-uint16_t relay_ask(struct exchange *x, const struct server *except);
+uint16_t relay_ask(struct exchange *x);
 
 // Send what is in `asks` on the connection. Returns whether it took all of it.
 bool relay_send_asks(struct exchange *x);
@@ -111,9 +114,12 @@ bool relay_send_asks(struct exchange *x);
 // The connection is open: send what has waited. Returns whether the exchange goes on.
 bool relay_opened(struct exchange *x);
 
+// The server did badly: count it, and perhaps set it aside. `is_hard`: it could not be reached.
+void relay_blame(struct exchange *x, bool is_hard);
+
 // The connection is of no use and no byte of an answer came. Asks again if that is safe, else fails
-// with 502. `is_hard`: it never opened. Returns whether the exchange goes on.
-bool relay_lost(struct exchange *x, bool is_hard);
+// with `status`. `is_hard`: it never opened. Returns whether the exchange goes on.
+bool relay_lost(struct exchange *x, bool is_hard, uint16_t status);
 
 // Send to the origin: now, or when the connection is open. Pauses the client when too much is
 // queued. Returns whether the exchange goes on.

@@ -52,22 +52,17 @@ void relay_schedule(struct exchange *x)
 
 void relay_touch(struct exchange *x)
 {
-	const struct origin_plan *plan = &x->origin->plan;
 	uint64_t now = x->origin->now_us;
 	switch ((enum relay_state)x->state) {
 	case RELAY_CONNECTING:
-		if (!x->connect_until_us)
-			x->connect_until_us = now + plan->connect_us;
-		x->stage_until_us = x->connect_until_us;
+		x->stage_until_us = now + x->limits.connect_us;
 		break;
 	case RELAY_ASKED:
-		x->stage_until_us = now + plan->answer_us;
-		break;
 	case RELAY_ANSWERING:
-		x->stage_until_us = now + plan->stall_us;
+		x->stage_until_us = now + x->limits.answer_us;
 		break;
 	case RELAY_TUNNEL:
-		x->stage_until_us = now + plan->tunnel_us;
+		x->stage_until_us = now + x->origin->plan.tunnel_us;
 		break;
 	case RELAY_FREE:
 		assert(!"a free exchange has no time");
@@ -87,20 +82,28 @@ static void expire_body(struct exchange *x)
 
 static void expire_stage(struct exchange *x)
 {
-	struct origin *origin = x->origin;
-	bool is_connecting = x->state == RELAY_CONNECTING;
-	if (x->state == RELAY_ANSWERING || x->state == RELAY_TUNNEL) {
-		origin->counters.stalls++;
-		x->state == RELAY_TUNNEL ? relay_close_tunnel(x) : relay_fail(x, 504);
+	struct origin_counters *counters = &x->origin->counters;
+	switch ((enum relay_state)x->state) {
+	case RELAY_CONNECTING:
+		counters->connects_late++;
+		relay_lost(x, true, 504);
 		return;
+	case RELAY_ASKED:
+		counters->answer_late++;
+		relay_blame(x, false);
+		relay_fail(x, 504);
+		return;
+	case RELAY_ANSWERING:
+		counters->stalls++;
+		relay_fail(x, 504);
+		return;
+	case RELAY_TUNNEL:
+		counters->stalls++;
+		relay_close_tunnel(x);
+		return;
+	case RELAY_FREE:
+		assert(!"a free exchange has no time");
 	}
-	if (is_connecting)
-		origin->counters.connects_late++;
-	else
-		origin->counters.answer_late++;
-	if (server_failed(x->connection->server, is_connecting, origin->now_us))
-		origin->counters.servers_aside++;
-	relay_fail(x, 504);
 }
 
 void relay_expire(struct exchange *x)

@@ -9,11 +9,11 @@
 // While the client is not read its body's clock stands still: the origin is slow, not the client.
 static void pause_client(struct exchange *x)
 {
+	stream_pause(x->client_driver, x->client); // again, if somebody has resumed it meanwhile
 	if (x->client_is_paused)
 		return;
 	x->client_is_paused = true;
 	x->paused_since_us = x->origin->now_us;
-	stream_pause(x->client_driver, x->client);
 }
 
 static void resume_client(struct exchange *x)

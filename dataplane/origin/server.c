@@ -11,8 +11,8 @@
 int server_set_init(struct server_set *set, uint32_t max)
 {
 	*set = (struct server_set){.max = max};
-	set->items = calloc(max, sizeof(*set->items));
-	set->listed = calloc(max, sizeof(struct server *));
+	set->items = calloc(max, sizeof(*set->items)); // COLD: at start
+	set->listed = calloc(max, sizeof(struct server *)); // COLD: at start
 	if (set->items && set->listed)
 		return 0;
 	server_set_fini(set);
@@ -100,8 +100,16 @@ static struct rank rank_of(const struct server *server, uint64_t session, uint64
 	return (struct rank){is_aside ? 2 : server->aside_us == 0, server->exchanges};
 }
 
+static bool is_excepted(const struct server *server, const struct server *const *except)
+{
+	for (unsigned i = 0; i < SERVER_EXCEPT_MAX; i++)
+		if (except[i] == server)
+			return true;
+	return false;
+}
+
 struct server *server_choose(struct server_set *set, const struct origin_table_origin *origin,
-	uint64_t session, uint64_t now_us, const struct server *except)
+	uint64_t session, uint64_t now_us, const struct server *const *except)
 {
 	struct server *best = NULL;
 	struct rank best_rank = {0};
@@ -114,7 +122,7 @@ struct server *server_choose(struct server_set *set, const struct origin_table_o
 			at = 0;
 		uint32_t k = origin->server_first + at;
 		struct server *server = k < set->max ? set->listed[k] : NULL;
-		if (!server || server == except)
+		if (!server || is_excepted(server, except))
 			continue;
 		struct rank rank = rank_of(server, session, now_us);
 		if (!best || rank.health < best_rank.health ||
@@ -131,16 +139,16 @@ struct server *server_choose(struct server_set *set, const struct origin_table_o
 	return best;
 }
 
-bool server_failed(struct server *server, bool is_hard, uint64_t now_us)
+bool server_failed(struct server *server, bool is_hard, const struct origin_table_limits *limits,
+	uint64_t now_us)
 {
 	if (server->aside_us == 0) {
-		if (!is_hard && ++server->faults < SERVER_FAULTS_MAX)
+		if (!is_hard && ++server->faults < limits->faults_max)
 			return false;
-		server->aside_us = SERVER_ASIDE_US;
+		server->aside_us = limits->aside_us;
 	} else if (server->is_tried) {
-		server->aside_us *= 2;
-		if (server->aside_us > SERVER_ASIDE_US_MAX)
-			server->aside_us = SERVER_ASIDE_US_MAX;
+		uint64_t most_us = (uint64_t)limits->aside_us * SERVER_ASIDE_GROWTH;
+		server->aside_us = server->aside_us * 2 < most_us ? server->aside_us * 2 : most_us;
 	} else {
 		return false; // one of many that were on their way when it was set aside
 	}

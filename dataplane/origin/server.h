@@ -1,8 +1,9 @@
 // Servers: which one gets a request, and how each of them does.
 //
 // Health is passive. A server that cannot be reached is set aside at once, one that is reached but
-// fails SERVER_FAULTS_MAX times in a row likewise: for SERVER_ASIDE_US, twice as long each time, at
-// most SERVER_ASIDE_US_MAX. When the time is up one request tries it; an answer makes it healthy.
+// fails `faults_max` times in a row likewise: for `aside_us`, twice as long each time, at most
+// SERVER_ASIDE_GROWTH times as long. When the time is up one request tries it; an answer makes it
+// healthy.
 // When every server of an origin is set aside the requests go to them all the same: an answer may
 // come, and without trying there is certainly none.
 #pragma once
@@ -13,9 +14,8 @@
 #include "dataplane/origin/connection.h"
 #include "dataplane/origin/origin_table.h"
 
-#define SERVER_FAULTS_MAX 3u // in a row, of requests that reached it
-#define SERVER_ASIDE_US 1000000u
-#define SERVER_ASIDE_US_MAX 30000000u
+#define SERVER_ASIDE_GROWTH 8u
+#define SERVER_EXCEPT_MAX 3u
 
 // One address of the table, for as long as it is listed or used.
 struct server {
@@ -27,7 +27,7 @@ struct server {
 	uint32_t kept_count;
 	struct connection_list kept; // newest first
 	uint32_t faults; // in a row
-	uint32_t aside_us; // how long it is set aside for; 0: healthy
+	uint64_t aside_us; // how long it is set aside for; 0: healthy
 	uint64_t aside_until_us;
 };
 
@@ -51,15 +51,16 @@ uint32_t server_set_list(struct server_set *set, const struct origin_table *tabl
 
 // Choose a server of an origin.
 //   session  0: none
-//   except   one that has just failed; NULL: none
+//   except   SERVER_EXCEPT_MAX servers that this request could not reach, or NULL
 // Among those not set aside: with ORIGIN_TABLE_SESSION and a session the one whose hash with the
 // session is highest (rendezvous: a session moves only when its own server comes or goes); else the
 // one with the fewest exchanges. Returns NULL if the origin has no (other) server.
 struct server *server_choose(struct server_set *set, const struct origin_table_origin *origin,
-	uint64_t session, uint64_t now_us, const struct server *except);
+	uint64_t session, uint64_t now_us, const struct server *const *except);
 
 // It could not be reached (`is_hard`), or it was and did badly. Returns whether it was set aside.
-bool server_failed(struct server *server, bool is_hard, uint64_t now_us);
+bool server_failed(struct server *server, bool is_hard, const struct origin_table_limits *limits,
+	uint64_t now_us);
 
 // It gave an answer.
 void server_answered(struct server *server);

@@ -14,8 +14,12 @@ static bool has_user(const char *name)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct config_machine machine = {
-		.descriptors = 1u << 20, .memory_bytes = 1u << 30, .has_user = has_user};
+	static const struct config_bill_row rows[] = {{"all", CONFIG_PER_BUFFER_BYTE, 1, 1},
+		{"heads", CONFIG_PER_HEAD_BYTE, 1, 1}, {"rooms", CONFIG_PER_SESSION, 1, 64}};
+	struct config_machine machine = {.descriptors = 1u << 20,
+		.memory_bytes = 1u << 30,
+		.has_user = has_user,
+		.bill = {3, rows}};
 	struct config_report report = {0};
 	struct config *config = NULL;
 	CPU_SET(0, &machine.cores);

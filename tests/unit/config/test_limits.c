@@ -50,11 +50,11 @@ static bool is_refused(const struct key *key, const char *value, const char *wro
 	char *errors = fixture_errors(text, &machine);
 	snprintf(expected, sizeof(expected), "%s; allowed: ", wrong);
 
-	// The line of this key, and none of the many about what is missing.
+	// Of the many lines about what is missing, the one that is about this key.
 	bool found = false;
 	char name[64];
 	snprintf(name, sizeof(name), "%s: ", key->name);
-	for (char *line = strtok(errors, "\n"); line; line = strtok(NULL, "\n"))
+	for (char *rest = errors, *line; (line = strsep(&rest, "\n"));)
 		found |= strstr(line, name) && strstr(line, expected);
 	free(errors);
 	free(text);

@@ -190,13 +190,14 @@ static const struct config_bill_row rows[] = {
 	{"workers", CONFIG_PER_WORKER, 1, 64},
 	{"connections", CONFIG_PER_CONNECTION, 1, 256},
 	{"origin connections", CONFIG_PER_ORIGIN_CONNECTION, 1, 300},
-	{"buffers", CONFIG_PER_BUFFER, 1, 16384},
+	{"buffers", CONFIG_PER_BUFFER, 1, 16},
+	{"their bytes", CONFIG_PER_BUFFER_BYTE, 1, 1},
+	{"heads", CONFIG_PER_HEAD_BYTE, 2, 1},
 	{"rooms", CONFIG_PER_ROOM, 1, 200},
 	{"sessions", CONFIG_PER_SESSION, 2, 32},
 	{"present", CONFIG_PER_PRESENT, 1, 16},
 	{"left", CONFIG_PER_LEFT, 1, 8},
 	{"ended", CONFIG_PER_ENDED, 2, 16},
-	{"secrets", CONFIG_PER_SECRET, 1, 128},
 };
 static const struct config_bill bill = {sizeof(rows) / sizeof(rows[0]), rows};
 
@@ -205,7 +206,8 @@ static void test_bill(void **state)
 	(void)state;
 	struct config *c = fixture_config(
 		"{connections: 100, origin_connections: 10, sessions_max: 50, present_max: 20,\n"
-		"left_max: 30, ended_max: 40, secrets_max: 4, buffers: {per_worker: 16},\n"
+		"left_max: 30, ended_max: 40, buffers: {per_worker: 16, size: 8k}, http: "
+		"{head_max: 8k},\n"
 		"listen: [{address: '127.0.0.1:80'}], sites: [{name: shop, hosts: [a], origin: "
 		"{servers: ['b:1']}, rooms: [{name: a, path: /a}, {name: b, path: /b}]}]}\n");
 	char *text;
@@ -219,15 +221,16 @@ static void test_bill(void **state)
 		"workers                                 3           64              192\n"
 		"connections                           100          256            25600\n"
 		"origin connections                     10          300             3000\n"
-		"buffers                                48        16384           786432\n"
+		"buffers                                48           16              768\n"
+		"their bytes                        393216            1           393216\n"
+		"heads                              786432            1           786432\n"
 		"rooms                                   2          200              400\n"
 		"sessions                              200           32             6400\n"
 		"present                                40           16              640\n"
 		"left                                   60            8              480\n"
 		"ended                                  80           16             1280\n"
-		"secrets                                 4          128              512\n"
-		"total                                                            827936\n");
-	assert_int_equal(config_bill_total(c, &bill, 3), 827936);
+		"total                                                           1221408\n");
+	assert_int_equal(config_bill_total(c, &bill, 3), 1221408);
 	free(text);
 	config_destroy(c);
 }

@@ -370,6 +370,19 @@ static void test_load(void **state)
 	config_report_fini(&report);
 }
 
+// The folder is found whatever else the file says.
+static void test_load_state(void **state)
+{
+	(void)state;
+	struct config_report report = {0};
+	char folder[CONFIG_STATE_BYTES];
+	assert_int_equal(config_load_state(EXAMPLES "/minimal.yaml", folder, &report), 0);
+	assert_string_equal(folder, "/var/lib/sluice"); // by default
+	assert_int_equal(config_load_state("/", folder, &report), -EINVAL);
+	assert_int_equal(report.count, 1);
+	config_report_fini(&report);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,6 +397,7 @@ int main(void)
 		cmocka_unit_test(test_nodes),
 		cmocka_unit_test(test_errors_are_bounded),
 		cmocka_unit_test(test_load),
+		cmocka_unit_test(test_load_state),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,6 +60,10 @@ static const struct rule_case {
 	{"line within head", IN_ROOT("http: {line_max: 4k, head_max: 4k}"), ""},
 	{"line beyond head", IN_ROOT("http: {line_max: 5k, head_max: 4k}"),
 		"t.yaml:1:18: http.line_max: '5k' is above http.head_max; allowed: up to 4096\n"},
+	{"head of a buffer", IN_ROOT("http: {head_max: 4k, line_max: 4k}\nbuffers: {size: 4k}"),
+		""},
+	{"head beyond a buffer", IN_ROOT("http: {head_max: 17k}"),
+		"t.yaml:1:18: http.head_max: '17k' is above buffers.size; allowed: up to 16384\n"},
 	{"line beyond the default head", IN_ROOT("http: {line_max: 17k}"),
 		"t.yaml:1:18: http.line_max: '17k' is above http.head_max; allowed: up to "
 		"16384\n"},

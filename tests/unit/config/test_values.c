@@ -68,7 +68,7 @@ static const struct number_case {
 	{ROOM, "session", "18446744073709551615d", "is too large", 0},
 	{"", "drain", "200ms", NULL, 200},
 	{"", "drain", "0s", NULL, 0},
-	{"http.", "line_max", "64k", NULL, 65536},
+	{"http.", "line_max", "63k", NULL, 64512},
 	{"http.", "line_max", "8192", NULL, 8192},
 	{"http.", "line_max", "1g", "is too large", 0},
 	{"http.", "line_max", "8kB", "has an unknown unit", 0},

@@ -117,8 +117,8 @@ static const struct row {
 	{"rejected, with a waiting ticket", GET_PAGE, .open = QUEUE, .mode = GATE_MODE_REJECT,
 		.ticket = WAITING, .end = DECIDE_PAGE, .told = STATUS_rejected},
 	{"off", GET_PAGE, .open = QUEUE, .mode = GATE_MODE_OFF, .end = FORWARD_UNCOUNTED},
-	{"off, sub-request", GET_OTHER, .open = QUEUE, .mode = GATE_MODE_OFF,
-		.end = FORWARD_UNCOUNTED},
+	{"off, sub-request: no page view", GET_OTHER, .open = QUEUE, .mode = GATE_MODE_OFF,
+		.end = FORWARD},
 	{"off, with a pass", GET_PAGE, .mode = GATE_MODE_OFF, .pass = PASS, .end = FORWARD_PASS},
 	{"off, with an expired pass: nothing to ask", GET_PAGE, .mode = GATE_MODE_OFF,
 		.pass = PASS_OVER, .end = FORWARD_UNCOUNTED},
@@ -187,6 +187,9 @@ static const struct row {
 		.end = DECIDE_METHOD},
 	{"leave by GET", .route = GATE_ROUTE_LEAVE, .method = HTTP_GET, .ticket = WAITING,
 		.end = DECIDE_METHOD},
+	{"leave with a place", .route = GATE_ROUTE_LEAVE, .method = HTTP_POST, .ticket = WAITING,
+		.end = DECIDE_LEFT},
+	{"leave with nothing", .route = GATE_ROUTE_LEAVE, .method = HTTP_POST, .end = DECIDE_LEFT},
 	{"draw", .route = GATE_ROUTE_DRAW, .method = HTTP_GET, .end = DECIDE_DRAW_NONE},
 	{"draw by POST", .route = GATE_ROUTE_DRAW, .method = HTTP_POST, .end = DECIDE_METHOD},
 	{"draw/keys", .route = GATE_ROUTE_DRAW_KEYS, .method = HTTP_GET, .end = DECIDE_DRAW_NONE},
@@ -258,10 +261,81 @@ static void contract(void **state)
 	}
 }
 
+static uint64_t seed;
+
+static unsigned draw(unsigned below)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)(seed >> 40) % below;
+}
+
+// Whatever is thrown at it: nobody is let through for nothing, nobody draws who may not, nobody's
+// place or id changes, and nothing is asked twice.
+static void what_always_holds(void **state)
+{
+	(void)state;
+	seed = 20271130;
+	for (int i = 0; i < 20000; i++) {
+		struct row row = {.route = GATE_ROUTE_GUARDED + draw(2),
+			.method = draw(4) ? HTTP_GET : HTTP_POST,
+			.draws = draw(2),
+			.prefetch = draw(8) == 0,
+			.preflight = draw(8) == 0,
+			.sliding = draw(2),
+			.draining = draw(8) == 0,
+			.held = draw(8) == 0,
+			.late = draw(4) == 0,
+			.open = draw(2)   ? IDLE
+				: draw(4) ? QUEUE
+					  : HOLD,
+			.mode = (enum gate_mode)draw(4),
+			.state = (enum gate_room_state)(draw(4) ? GATE_OPEN : draw(3)),
+			.ticket = (enum held_ticket)draw(4),
+			.pass = (enum held_pass)(draw(2) ? NO_PASS : draw(4))};
+		set_up(&row);
+		struct claim_answer answer = {.kind = (uint8_t)(1 + draw(3)),
+			.verdict = (uint8_t)(1 + draw(6)),
+			.line_id = draw(8) ? LINE_ID : LINE_ID + 1,
+			.session = 0x5e56,
+			.visitor = 0xabc,
+			.expires = NOW_S + LIFE_S};
+		if (draw(3) == 0)
+			input.answer = &answer;
+		uint64_t total = place_total(line);
+		run();
+		const struct decision *d = &decision;
+		bool is_let_in =
+			answer.line_id == LINE_ID && input.answer &&
+			(answer.verdict == CLAIM_GRANTED || answer.verdict == CLAIM_RENEWED);
+		bool has_pass = row.pass == PASS;
+		if (d->action == DECIDE_FORWARD)
+			assert_true(has_pass || is_let_in || row.mode == GATE_MODE_OFF ||
+				    row.preflight);
+		if (d->session)
+			assert_true(has_pass || is_let_in);
+		if (d->sets_pass)
+			assert_true(is_let_in);
+		assert_int_equal(place_total(line) - total, d->was_minted);
+		if (d->was_minted)
+			assert_true(row.draws && !row.prefetch && !row.draining &&
+				    row.route == GATE_ROUTE_GUARDED && d->answer == DECIDE_PAGE);
+		if (d->sets_ticket && !d->was_minted)
+			assert_true(d->ticket.key == request.ticket->token.key &&
+				    d->ticket.visitor == request.ticket->token.visitor);
+		if (d->action == DECIDE_CLAIM)
+			assert_false(row.late || row.held || row.open == HOLD ||
+				     (row.prefetch && request.route == GATE_ROUTE_GUARDED));
+		if (d->action == DECIDE_CLAIM && input.answer) // only from a renewal to the next
+			assert_true(answer.kind == CLAIM_RENEW && d->claim.kind != CLAIM_RENEW);
+		assert_false(d->sets_ticket && d->clears_ticket);
+		assert_false(d->sets_pass && d->clears_pass);
+	}
+}
+
 static void dates_are_those_of_libc(void **state)
 {
 	(void)state;
-	uint64_t seed = 20261130;
+	seed = 20261130;
 	for (int i = 0; i < 20000; i++) {
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
 		uint32_t now_s = i == 0 ? 0 : i == 1 ? UINT32_MAX : (uint32_t)(seed >> 32);
@@ -277,6 +351,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(contract, scene, scene_end),
+		cmocka_unit_test_setup_teardown(what_always_holds, scene, scene_end),
 		cmocka_unit_test(dates_are_those_of_libc),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ static void random_begin(void)
 
 static struct ended *ended_new(uint32_t max)
 {
-	size_t bytes = (ended_bytes(max) + 63) / 64 * 64;
+	size_t bytes = ended_bytes(max);
 	void *memory = aligned_alloc(64, bytes);
 	assert_non_null(memory);
 	return ended_init(memory, max);

@@ -7,7 +7,7 @@
 
 #include "drivers/stream.h"
 
-#define FAKE_STREAMS_MAX 64
+#define FAKE_STREAMS_MAX 128
 #define FAKE_EVENTS_MAX 4096
 #define FAKE_QUEUE_HIGH 4096u
 
@@ -20,7 +20,6 @@ struct fake_stream {
 	struct stream stream; // first: the contract
 	bool is_used; // given out, not yet taken back
 	bool is_open;
-	bool is_closed; // by stream_close()
 	bool is_paused, is_shut, was_reset;
 	bool wants_writable; // its queue had passed queue_high
 	size_t window; // bytes that the peer will still take; SIZE_MAX: all
@@ -35,6 +34,8 @@ struct fake {
 	bool refuses; // stream_connect() fails
 	int count; // streams ever given out; slots are not used again
 	struct fake_stream streams[FAKE_STREAMS_MAX];
+	struct stream_event *burst; // in the caller's hands
+	int burst_count;
 	int event_count;
 	struct stream_event events[FAKE_EVENTS_MAX];
 	struct fake_bytes event_bytes; // what the events' spans will point to
@@ -52,9 +53,8 @@ void fake_peer_sends(struct fake *fake, struct fake_stream *s, struct span data)
 void fake_peer_ends(struct fake *fake, struct fake_stream *s); // STREAM_EOF
 void fake_peer_closes(struct fake *fake, struct fake_stream *s, int error);
 
-// To be called before an event is looked at. Returns false if its stream was closed since the burst
-// was taken in.
-bool fake_event_counts(const struct stream_event *event);
+// To be called before a STREAM_CLOSED is looked at: from then on a call on its stream is a mistake.
+void fake_gone(struct stream *stream);
 
 // The peer takes `bytes` more, some of them from the queue at once.
 void fake_peer_takes(struct fake *fake, struct fake_stream *s, size_t bytes);

@@ -1,3 +1,6 @@
+// The worker of the stories: keeps what clients send until a head is whole, begins exchanges, hands
+// over bodies, and does with a client's stream what an exchange's end asks for.
+
 #include "tests/unit/origin/story.h"
 
 #include "dataplane/http/chunk.h"
@@ -40,6 +43,10 @@ static void on_tunnelled(void *user)
 	struct story_client *c = user;
 	assert_non_null(c->x);
 	c->tunnels++;
+	size_t held = c->held_len;
+	if (held > 0)
+		assert_int_equal(exchange_client_data(c->x, (struct span){c->held, held}), held);
+	c->held_len = 0;
 }
 
 static void refuse(struct story_client *c, uint16_t status)
@@ -243,6 +250,7 @@ static void client_event(struct story_client *c, const struct stream_event *even
 		c->x = NULL;
 		break;
 	case STREAM_OPENED:
+	case STREAM_NONE:
 		break;
 	}
 }
@@ -254,12 +262,12 @@ int story_turn(struct story *story)
 	int count = stream_poll(&story->fake.driver, events, 64, 0);
 	origin_tick(story->o, story->now_us);
 	for (int i = 0; i < count; i++) {
-		if (!fake_event_counts(&events[i]))
-			continue;
+		if (events[i].kind == STREAM_CLOSED)
+			fake_gone(events[i].stream);
 		if (events[i].stream->listener == STREAM_CONNECTED)
 			origin_event(story->o, &events[i]);
 		else
-			client_event(events[i].user, &events[i]);
+			client_event(events[i].stream->user, &events[i]);
 		for (int n = 0; story->pump_at_once && n < story->client_count; n++)
 			pump(&story->clients[n]);
 	}

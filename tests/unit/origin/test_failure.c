@@ -46,6 +46,7 @@ static void a_refused_connection_is_502(void **state)
 	failed_with(c, 502);
 	assert_true(c->end.body_ended);
 	assert_int_equal(story_connection_count(s), 1); // there is no other server to ask
+	assert_int_equal(story_count(s, retries), 0);
 	assert_int_equal(story_count(s, connects_failed), 1);
 	assert_int_equal(story_count(s, servers_aside), 1);
 	story_end(s);
@@ -99,6 +100,24 @@ static void a_connection_that_does_not_open_is_504(void **state)
 	assert_int_equal(story_count(s, connects_late), 1);
 	assert_int_equal(story_count(s, servers_aside), 1);
 	assert_true(story_connection(s, 0)->was_reset);
+	story_end(s);
+}
+
+static void another_server_is_asked_when_one_is_late(void **state)
+{
+	(void)state;
+	struct story *s = story_new();
+	story_table(s, ORIGIN_TABLE_LEAST, 2, 1);
+	struct story_client *c = story_client(s);
+	story_client_says(c, STORY_GET);
+	story_wait(s, 5 * STORY_SECOND);
+	assert_true(story_connection(s, 0)->was_reset);
+	assert_int_equal(c->ends, 0);
+	story_wait(s, 5 * STORY_SECOND); // the other is no better
+	failed_with(c, 504);
+	assert_int_equal(story_connection_count(s), 2);
+	assert_int_equal(story_count(s, connects_late), 2);
+	assert_int_equal(story_count(s, retries), 1);
 	story_end(s);
 }
 
@@ -434,6 +453,7 @@ int main(void)
 		cmocka_unit_test(another_server_is_asked_when_one_refuses),
 		cmocka_unit_test(not_more_than_three_servers_are_asked),
 		cmocka_unit_test(a_connection_that_does_not_open_is_504),
+		cmocka_unit_test(another_server_is_asked_when_one_is_late),
 		cmocka_unit_test(out_of_streams_is_503),
 		cmocka_unit_test(a_connection_closed_before_the_answer_is_502),
 		cmocka_unit_test(a_late_answer_is_504),

@@ -1,6 +1,325 @@
-// placeholder
-int main(void);
+// The turn of claims: what is answered when, and what its controller and its store are told.
+
+#include "tests/unit/store/turn.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define NOW TURN_NOW
+#define NOW_S TURN_NOW_S
+#define SESSION_S CONTROLLER_STUB_SESSION_S
+#define ENDED_MAX TURN_ENDED_MAX
+
+static void answers_leave_when_the_store_has_them(void **state)
+{
+	(void)state;
+	turn_world.model.delay_ms = 50;
+	turn_with(turn_claim(CLAIM_CALLED, 7), 0);
+	assert_true(claims_is_busy(turn_world.claims));
+	turn_idle(49);
+	turn_answers("");
+	assert_null(store_model_session(&turn_world.model, 1, 7));
+	turn_idle(50);
+	turn_answers("0:7 granted");
+	assert_non_null(store_model_session(&turn_world.model, 1, 7));
+	turn_world.model.delay_ms = 0;
+	turn_idle(60);
+	assert_false(claims_is_busy(turn_world.claims));
+	turn_with(turn_claim(CLAIM_DIRECT, 8), 70); // within the call
+	turn_answers("0:8 granted");
+	assert_int_equal(TURN_COUNTED(granted), 2);
+	assert_int_equal(TURN_COUNTED(granted_unsaved), 0);
+}
+
+static void each_worker_gets_its_own_in_order(void **state)
+{
+	(void)state;
+	struct claim claims[] = {turn_claim(CLAIM_CALLED, 1), turn_claim(CLAIM_DIRECT, 2),
+		turn_claim(CLAIM_RENEW, 3), turn_claim(CLAIM_CALLED, 4),
+		turn_claim(CLAIM_RENEW, 1)};
+	claims[0].worker = claims[2].worker = 2;
+	claims[3].worker = 1;
+	claims_turn(turn_world.claims, claims, 5, NOW);
+	turn_answers("0:2 granted, 0:1 renewed, 1:4 granted, 2:1 granted, 2:3 lapsed");
+	assert_int_equal(turn_world.model.session_count, 3);
+	assert_int_equal(TURN_COUNTED(called), 2);
+	assert_int_equal(TURN_COUNTED(direct), 1);
+	assert_int_equal(TURN_COUNTED(renew), 2);
+}
+
+static void a_room_is_known_by_its_line(void **state)
+{
+	(void)state;
+	struct claim claim = turn_claim(CLAIM_DIRECT, 7);
+	claim.line_id = 2; // of the room `club`, at the index of `derby`
+	turn_with(claim, 0);
+	assert_non_null(store_model_session(&turn_world.model, 2, 7));
+	claim.room = 9;
+	claim.visitor = 8;
+	turn_with(claim, 0);
+	assert_non_null(store_model_session(&turn_world.model, 2, 8));
+	assert_int_equal(TURN_COUNTED(crossed), 2);
+	turn_answers("0:7 granted, 0:8 granted");
+	claim.line_id = 3; // no more
+	for (uint8_t kind = CLAIM_CALLED; kind <= CLAIM_PASSED; kind++) {
+		claim.kind = kind;
+		turn_with(claim, 0);
+	}
+	turn_answers("0:8 refused, 0:8 refused, 0:8 refused");
+	assert_int_equal(TURN_COUNTED(unknown_room), 7);
+	turn_diary("");
+}
+
+static void closed_and_paused(void **state)
+{
+	(void)state;
+	assert_true(claims_set_state(turn_world.claims, 1, GATE_PAUSED));
+	assert_false(claims_set_state(turn_world.claims, 3, GATE_PAUSED));
+	struct claim claims[] = {turn_claim(CLAIM_CALLED, 1), turn_claim(CLAIM_DIRECT, 2)};
+	claims_turn(turn_world.claims, claims, 2, NOW); // already in this turn
+	turn_answers("0:1 next, 0:2 refused");
+	turn_diary("derby.off derby.hold");
+	claims_set_state(turn_world.claims, 1, GATE_CLOSED);
+	claims_turn(turn_world.claims, claims, 2, NOW);
+	turn_answers("0:1 closed, 0:2 closed");
+	turn_with(turn_claim(CLAIM_RENEW, 1), 0); // who is inside stays
+	turn_answers("0:1 lapsed");
+	claims_set_state(turn_world.claims, 1, GATE_OPEN);
+	controller_stub_diary[0] = '\0';
+	claims_turn(turn_world.claims, claims, 1, NOW);
+	turn_answers("0:1 granted");
+	turn_diary("derby.on");
+}
+
+static void who_was_given_up_is_not_granted(void **state)
+{
+	(void)state;
+	struct claim claims[] = {turn_claim(CLAIM_CALLED, 5), turn_claim(CLAIM_DIRECT, 6)};
+	claims_turn(turn_world.claims, claims, 2, NOW + CLAIMS_LATE_MS + 1);
+	turn_answers("");
+	turn_diary("derby.refused(5,4)");
+	assert_int_equal(TURN_COUNTED(late), 2);
+	claims_turn(turn_world.claims, claims, 2, NOW + CLAIMS_LATE_MS); // just in time
+	turn_answers("0:5 granted, 0:6 granted");
+	struct claim renew = turn_claim(CLAIM_RENEW, 5);
+	claims_turn(
+		turn_world.claims, &renew, 1, NOW + 5000); // reports and renewals are never late
+	turn_answers("0:5 renewed");
+}
+
+static void an_ended_session_keeps_its_slot_until_all_know(void **state)
+{
+	(void)state;
+	turn_with(turn_claim(CLAIM_DIRECT, 7), 0);
+	struct claim end = turn_claim(CLAIM_END, 7);
+	end.session = 1001;
+	end.expires = NOW_S + 5;
+	turn_with(end, 20);
+	assert_true(ended_has(turn_world.ended, 1001));
+	turn_diary("derby.end(1001)");
+	assert_int_equal(turn_world.model.ended_count, 1); // the store knows at once
+	// It may have been renewed, by another tab, for one session from now.
+	assert_int_equal(turn_world.model.ended[0].expires, NOW_S + SESSION_S + 1);
+	turn_with(end, 40); // sent again
+	turn_diary("");
+	assert_int_equal(turn_world.barrier_begun, 1);
+	assert_false(store_model_session(&turn_world.model, 1, 7)->is_over);
+	turn_world.barrier_passed = 1;
+	turn_idle(60);
+	turn_diary("derby.free(1001)");
+	assert_true(store_model_session(&turn_world.model, 1, 7)->is_over);
+	assert_int_equal(TURN_COUNTED(freed), 1);
+	// Dropped when no pass of it can live.
+	turn_idle((SESSION_S + 1) * 1000ull);
+	assert_true(ended_has(turn_world.ended, 1001));
+	turn_idle((SESSION_S + 1 + ENDED_GRACE_S) * 1000ull);
+	assert_false(ended_has(turn_world.ended, 1001));
+}
+
+static void ending_has_a_limit(void **state)
+{
+	(void)state;
+	struct claim end = turn_claim(CLAIM_END, 0);
+	for (uint64_t visitor = 0; visitor <= ENDED_MAX; visitor++) {
+		turn_with(turn_claim(CLAIM_DIRECT, visitor + 1), 0);
+		end.session = 1001 + visitor;
+		turn_with(end, 0);
+	}
+	turn_diary("derby.end(1001) derby.end(1002) derby.end(1003) derby.end(1004)");
+	assert_int_equal(TURN_COUNTED(ended_full), 1);
+	assert_false(ended_has(turn_world.ended, 1005));
+	// One barrier for each turn; passed up to the second.
+	turn_world.barrier_passed = 2;
+	turn_idle(20);
+	turn_diary("derby.free(1001) derby.free(1002)");
+	turn_world.barrier_passed = 4;
+	turn_idle(40);
+	turn_diary("derby.free(1003) derby.free(1004)");
+}
+
+static void a_session_nobody_knows_is_refused_too(void **state)
+{
+	(void)state;
+	struct claim end = turn_claim(CLAIM_END, 7);
+	end.session = 55; // admitted unsaved, by a process that was killed
+	turn_with(end, 0);
+	assert_true(ended_has(turn_world.ended, 55));
+	end.session = 0;
+	turn_with(end, 0);
+	turn_world.barrier_passed = 9;
+	turn_idle(20);
+	turn_diary("");
+	assert_int_equal(ended_count(turn_world.ended), 1);
+}
+
+static void reports_reach_the_controller(void **state)
+{
+	(void)state;
+	turn_with(turn_claim(CLAIM_LEAVE, 12), 0);
+	turn_with(turn_claim(CLAIM_LEAVE, 13), 0);
+	turn_with(turn_claim(CLAIM_GONE, 14), 0);
+	turn_with(turn_claim(CLAIM_PASSED, 0), 0);
+	turn_with(turn_claim(CLAIM_PASSED, 0), 0);
+	claims_refused(turn_world.claims, 1, 99, 10, NOW);
+	claims_refused(turn_world.claims, 3, 99, 10, NOW);
+	turn_diary("derby.leave(12,12) derby.leave(13,13) derby.gone(14) derby.refused(99,10)");
+	turn_answers("");
+	assert_int_equal(TURN_COUNTED(left_refused), 1);
+	assert_int_equal(TURN_COUNTED(gone), 1);
+	assert_int_equal(claims_passed(turn_world.claims, 1), 2);
+	assert_int_equal(claims_passed(turn_world.claims, 2), 0);
+	assert_int_equal(claims_passed(turn_world.claims, 3), 0);
+}
+
+static void a_store_that_takes_long_is_held(void **state)
+{
+	(void)state;
+	turn_world.model.delay_ms = 1000;
+	turn_with(turn_claim(CLAIM_CALLED, 7), 0);
+	turn_idle(CLAIMS_HOLD_MS);
+	turn_diary("");
+	turn_idle(CLAIMS_HOLD_MS + 1);
+	turn_diary("derby.off club.off derby.hold club.hold");
+	turn_idle(CLAIMS_HOLD_MS + 20);
+	turn_diary("");
+	turn_world.model.delay_ms = 0;
+	turn_idle(1000);
+	turn_answers("0:7 granted");
+	turn_diary("derby.on club.on");
+}
+
+static void unsaved_it_goes_on_and_counts(void **state)
+{
+	(void)state;
+	turn_world.model.is_failing = true;
+	turn_with(turn_claim(CLAIM_CALLED, 7), 0);
+	turn_answers("0:7 granted");
+	assert_int_equal(TURN_COUNTED(granted_unsaved), 1);
+	assert_true(turn_world.model.is_marked);
+	assert_int_equal(turn_world.model.session_count, 0);
+	turn_world.model.is_failing = false;
+	turn_idle(20);
+	assert_int_equal(turn_world.model.session_count, 1);
+	assert_false(turn_world.model.is_marked);
+	turn_with(turn_claim(CLAIM_CALLED, 8), 40);
+	assert_int_equal(TURN_COUNTED(granted), 2);
+	assert_int_equal(TURN_COUNTED(granted_unsaved), 1);
+}
+
+static void a_batch_nearly_full_grants_nothing(void **state)
+{
+	(void)state;
+	turn_world.model.is_failing = true;
+	struct store_record record = {.kind = STORE_GRANTED};
+	while (turn_world.model.store.status.free_count >= CLAIMS_ANSWERS_MAX) {
+		record.session.visitor++;
+		record.session.line_id = 77;
+		assert_true(store_put(&turn_world.model.store, &record));
+	}
+	turn_with(turn_claim(CLAIM_CALLED, 7), 0);
+	turn_answers("0:7 next");
+	turn_diary("derby.off club.off derby.hold club.hold");
+	turn_world.model.is_failing = false;
+	turn_idle(20); // catches up
+	controller_stub_diary[0] = '\0';
+	turn_with(turn_claim(CLAIM_CALLED, 7), 40);
+	turn_answers("0:7 granted");
+	turn_diary("derby.on club.on");
+}
+
+static void what_moves_all_the_time_is_saved_once_a_second(void **state)
+{
+	(void)state;
+	turn_idle(0);
+	assert_int_equal(turn_world.model.store.status.commits_total, 0); // nothing to say
+	turn_world.lines[0]->threshold = 5;
+	turn_idle(20);
+	assert_int_equal(turn_world.model.lines[0].threshold, 5);
+	assert_int_equal(turn_world.model.clock_ms, NOW + 20);
+	turn_world.lines[0]->threshold = 6;
+	turn_with(turn_claim(CLAIM_CALLED, 7), CLAIMS_SAVE_MS); // only the session
+	assert_int_equal(turn_world.model.lines[0].threshold, 5);
+	turn_world.lines[0]->floor = 3;
+	turn_idle(CLAIMS_SAVE_MS + 20);
+	assert_int_equal(turn_world.model.lines[0].threshold, 6);
+	assert_int_equal(turn_world.model.lines[0].floor, 3);
+	assert_int_equal(turn_world.model.line_count, 1);
+	uint64_t commits = turn_world.model.store.status.commits_total;
+	for (uint64_t ms = 2000; ms < 60000; ms += 20)
+		turn_idle(ms);
+	assert_int_equal(
+		turn_world.model.store.status.commits_total, commits); // idle: not a single write
+}
+
+static void an_answer_not_taken_is_undone(void **state)
+{
+	(void)state;
+	turn_world.take_max = 1;
+	struct claim claims[] = {turn_claim(CLAIM_DIRECT, 1), turn_claim(CLAIM_DIRECT, 2),
+		turn_claim(CLAIM_RENEW, 1)};
+	claims_turn(turn_world.claims, claims, 3, NOW);
+	turn_answers("0:1 granted");
+	turn_diary("derby.gone(2)");
+	assert_int_equal(TURN_COUNTED(undelivered), 2);
+}
+
+static void a_claim_put_off_is_answered_later(void **state)
+{
+	(void)state;
+	struct claim claim = turn_claim(CLAIM_CALLED, CONTROLLER_STUB_LATER);
+	claim.worker = 2;
+	turn_with(claim, 0);
+	turn_answers("");
+	turn_idle(80);
+	turn_answers("");
+	turn_idle(100);
+	turn_answers("2:900 granted");
+	assert_non_null(store_model_session(&turn_world.model, 1, CONTROLLER_STUB_LATER));
+}
+
+#define STORY(story) cmocka_unit_test_setup_teardown(story, turn_begin, turn_end)
+
 int main(void)
 {
-	return 0;
+	const struct CMUnitTest tests[] = {
+		STORY(answers_leave_when_the_store_has_them),
+		STORY(each_worker_gets_its_own_in_order),
+		STORY(a_room_is_known_by_its_line),
+		STORY(closed_and_paused),
+		STORY(who_was_given_up_is_not_granted),
+		STORY(an_ended_session_keeps_its_slot_until_all_know),
+		STORY(ending_has_a_limit),
+		STORY(a_session_nobody_knows_is_refused_too),
+		STORY(reports_reach_the_controller),
+		STORY(a_store_that_takes_long_is_held),
+		STORY(unsaved_it_goes_on_and_counts),
+		STORY(a_batch_nearly_full_grants_nothing),
+		STORY(what_moves_all_the_time_is_saved_once_a_second),
+		STORY(an_answer_not_taken_is_undone),
+		STORY(a_claim_put_off_is_answered_later),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,303 @@
+// The admin commands: each looks at its arguments, does one thing, and says what it did. Those that
+// change something leave a line in the store's audit.
+
+#include "controlplane/commands.h"
+
+#include "controlplane/admin/admin.h"
+#include "controlplane/log.h"
+#include "controlplane/pages/message.h"
+#include "controlplane/reload.h"
+#include "controlplane/rooms.h"
+#include "controlplane/run.h"
+#include "controlplane/show.h"
+#include "controlplane/turn.h"
+#include "dataplane/gate/mac_state.h"
+#include "dataplane/gate/token.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAILED 1
+#define RELEASE_MAX 100000000u // people called by one `release`
+
+// Who did what: into the store's history and the log. With a turn, so that what is answered "done"
+// is saved.
+static void audit(struct control *c, const char *text)
+{
+	struct store_record record = {.kind = STORE_AUDIT,
+		.audit = {.ms = clock_at(&c->clock, clock_monotonic_us()), .text = text}};
+	store_put(c->store, &record);
+	log_info("command: %s", text);
+	turn(c);
+}
+
+static int usage(FILE *text, const char *what)
+{
+	fprintf(text, "usage: sluice %s\n", what);
+	return FAILED;
+}
+
+static int command_reload(
+	void *context, unsigned count, const char *const *arguments, json_t **data, FILE *text)
+{
+	(void)arguments;
+	(void)data;
+	if (count > 0)
+		return usage(text, "reload");
+	struct config_report report = {0};
+	int ret = reload(context, &report, text);
+	if (ret == -EINVAL)
+		config_report_print(&report, text);
+	else if (ret < 0)
+		fprintf(text, "reload: %s; nothing has changed\n", strerror(-ret));
+	config_report_fini(&report);
+	if (ret == 0)
+		audit(context, "reload");
+	return ret < 0 ? FAILED : 0;
+}
+
+static int command_drain(
+	void *context, unsigned count, const char *const *arguments, json_t **data, FILE *text)
+{
+	(void)arguments;
+	(void)data;
+	if (count > 0)
+		return usage(text, "drain");
+	audit(context, "drain");
+	run_drain(context);
+	return 0;
+}
+
+static int show_named_room(struct control *c, const char *name, json_t **data, FILE *text)
+{
+	struct control_room *room = rooms_find(c, name);
+	if (!room) {
+		fprintf(text, "there is no room %s\n", name);
+		return FAILED;
+	}
+	*data = show_room(c, room);
+	return 0;
+}
+
+static int command_show(
+	void *context, unsigned count, const char *const *arguments, json_t **data, FILE *text)
+{
+	static const struct {
+		const char *name;
+		json_t *(*show)(struct control *c);
+	} views[] = {{"rooms", show_rooms}, {"workers", show_workers}, {"counters", show_counters},
+		{"origin", show_origin}};
+	if (count == 2 && strcmp(arguments[0], "room") == 0)
+		return show_named_room(context, arguments[1], data, text);
+	for (size_t i = 0; count == 1 && i < sizeof(views) / sizeof(views[0]); i++) {
+		if (strcmp(arguments[0], views[i].name) != 0)
+			continue;
+		*data = views[i].show(context);
+		return 0;
+	}
+	return usage(text, "show rooms|room NAME|workers|counters|origin");
+}
+
+static bool parse_number(const char *text, uint64_t max, uint64_t *value)
+{
+	char *end;
+	errno = 0;
+	unsigned long long number = strtoull(text, &end, 10);
+	if (errno || *text < '0' || *text > '9' || *end || number > max)
+		return false;
+	*value = number;
+	return true;
+}
+
+static int set_mode(struct control_room *room, const char *argument, FILE *text)
+{
+	static const char *const modes[] = {[GATE_MODE_AUTO] = "auto",
+		[GATE_MODE_ALWAYS] = "always",
+		[GATE_MODE_OFF] = "off",
+		[GATE_MODE_REJECT] = "reject"};
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (strcmp(argument, modes[i]) == 0) {
+			room->mode_override = (uint8_t)i;
+			return 0;
+		}
+	fprintf(text, "mode %s: want auto, always, off or reject\n", argument);
+	return FAILED;
+}
+
+static int set_message(struct control_room *room, const char *argument, FILE *text)
+{
+	struct message message;
+	int ret = message_escape((struct span){argument, strlen(argument)}, &message);
+	if (ret == 0 && strlen(argument) < sizeof(room->message)) {
+		snprintf(room->message, sizeof(room->message), "%s", argument);
+		return 0;
+	}
+	if (ret == -EILSEQ)
+		fprintf(text, "message: want UTF-8 text without control characters\n");
+	else
+		fprintf(text, "message: longer than the page has room for (%u bytes, escaped)\n",
+			STATUS_MESSAGE_BYTES_MAX);
+	return FAILED;
+}
+
+static int release(struct control *c, struct control_room *room, const char *argument, FILE *text)
+{
+	uint64_t people;
+	if (!parse_number(argument, RELEASE_MAX, &people) || people == 0) {
+		fprintf(text, "release %s: want a number from 1 to %u\n", argument, RELEASE_MAX);
+		return FAILED;
+	}
+	controller_release(room->controller, people, clock_at(&c->clock, clock_monotonic_us()));
+	return 0;
+}
+
+// What a verb does to a room. `changes` says whether workers and store must hear of it.
+static int change_room(struct control *c, struct control_room *room, const char *verb,
+	const char *argument, bool *changes, FILE *text)
+{
+	static const struct {
+		const char *verb;
+		uint8_t state;
+	} states[] = {{"open", GATE_OPEN}, {"resume", GATE_OPEN}, {"pause", GATE_PAUSED},
+		{"close", GATE_CLOSED}};
+	*changes = true;
+	for (size_t i = 0; !argument && i < sizeof(states) / sizeof(states[0]); i++)
+		if (strcmp(verb, states[i].verb) == 0) {
+			room->state_override = states[i].state;
+			return 0;
+		}
+	if (argument && strcmp(verb, "mode") == 0)
+		return set_mode(room, argument, text);
+	if (argument && strcmp(verb, "message") == 0)
+		return set_message(room, argument, text);
+	*changes = false;
+	if (argument && strcmp(verb, "release") == 0)
+		return release(c, room, argument, text);
+	return usage(text, "room NAME open|pause|resume|close|release N|message TEXT|mode MODE");
+}
+
+static int command_room(
+	void *context, unsigned count, const char *const *arguments, json_t **data, FILE *text)
+{
+	(void)data;
+	struct control *c = context;
+	if (count < 2 || count > 3)
+		return usage(
+			text, "room NAME open|pause|resume|close|release N|message TEXT|mode MODE");
+	struct control_room *room = rooms_find(c, arguments[0]);
+	if (!room) {
+		fprintf(text, "there is no room %s\n", arguments[0]);
+		return FAILED;
+	}
+	bool changes;
+	const char *argument = count == 3 ? arguments[2] : NULL;
+	int ret = change_room(c, room, arguments[1], argument, &changes, text);
+	if (ret)
+		return ret;
+	if (changes)
+		rooms_changed(c, room);
+	char line[STORE_TEXT_MAX];
+	snprintf(line, sizeof(line), "room %s %s %s", arguments[0], arguments[1],
+		argument ? argument : "");
+	audit(c, line);
+	return 0;
+}
+
+static uint64_t longest_life_s(const struct control *c)
+{
+	uint64_t longest = 0;
+	for (uint32_t i = 0; i < c->room_count; i++) {
+		const struct config_room *room = c->rooms[i].config;
+		if (room->ticket_ttl_s > longest)
+			longest = room->ticket_ttl_s;
+		if (room->session_s > longest)
+			longest = room->session_s;
+	}
+	return longest;
+}
+
+static int say_secrets(int ret, FILE *text)
+{
+	if (ret == -EAGAIN)
+		fprintf(text, "the store cannot take it now; try again\n");
+	else if (ret == -ENOENT)
+		fprintf(text, "there is no such secret\n");
+	else if (ret < 0)
+		fprintf(text, "%s\n", strerror(-ret));
+	return ret < 0 ? FAILED : 0;
+}
+
+static int command_secrets(
+	void *context, unsigned count, const char *const *arguments, json_t **data, FILE *text)
+{
+	struct control *c = context;
+	uint64_t id, now_s = clock_at(&c->clock, clock_monotonic_us()) / 1000;
+	if (count == 1 && strcmp(arguments[0], "list") == 0) {
+		*data = show_secrets(c);
+		return 0;
+	}
+	if (count == 1 && strcmp(arguments[0], "rotate") == 0) {
+		int ret = secrets_rotate(c->secrets, longest_life_s(c), now_s);
+		if (ret < 0)
+			return say_secrets(ret, text);
+		audit(c, "secrets rotate");
+		fprintf(text, "secret %d signs from now on\n", ret);
+	} else if (count == 2 && strcmp(arguments[0], "revoke") == 0) {
+		if (!parse_number(arguments[1], SECRETS_MAX, &id) || id == 0) {
+			fprintf(text, "revoke %s: want the id of a secret\n", arguments[1]);
+			return FAILED;
+		}
+		int ret = secrets_revoke(c->secrets, (uint8_t)id, now_s);
+		if (ret < 0)
+			return say_secrets(ret, text);
+		audit(c, "secrets revoke");
+	} else {
+		return usage(text, "secrets rotate|list|revoke ID");
+	}
+	secrets_poll(c->secrets, now_s);
+	reload_snapshot(c);
+	return 0;
+}
+
+static bool mac_holds(
+	const struct control *c, const struct token_wire *wire, const struct token *token)
+{
+	const struct snapshot *snapshot = atomic_load(&c->words.current);
+	const struct mac_key *key = token_key(&snapshot->secrets, token);
+	uint8_t tag[MAC_TAG_BYTES];
+	if (!key)
+		return false;
+	mac_state_tag(key, wire->body, tag);
+	return token_is_signed(wire, tag);
+}
+
+static int command_ticket(
+	void *context, unsigned count, const char *const *arguments, json_t **data, FILE *text)
+{
+	struct control *c = context;
+	struct token_wire wire;
+	struct token token;
+	if (count != 1)
+		return usage(text, "ticket TOKEN");
+	if (!token_decode((struct span){arguments[0], strlen(arguments[0])}, &wire, &token)) {
+		fprintf(text, "this is no token: want 64 characters of base64url\n");
+		return FAILED;
+	}
+	*data = show_token(c, &token, mac_holds(c, &wire, &token));
+	return 0;
+}
+
+int commands_create(struct control *c)
+{
+	static const struct admin_command commands[] = {{"reload", command_reload},
+		{"drain", command_drain}, {"show", command_show}, {"room", command_room},
+		{"secrets", command_secrets}, {"ticket", command_ticket}};
+	const char *path = state_path(c->state, STATE_ADMIN);
+	int ret = admin_create(
+		c->base, path, commands, sizeof(commands) / sizeof(commands[0]), c, &c->admin);
+	if (ret < 0)
+		log_error("%s: %s", path, strerror(-ret));
+	return ret;
+}

@@ -1,0 +1,11 @@
+// sluice: a virtual waiting room as an edge appliance. The command line does the rest.
+
+#include "controlplane/bill.h"
+#include "controlplane/cli/cli.h"
+#include "controlplane/run.h"
+
+int main(int argc, char **argv)
+{
+	static const struct cli_program program = {.run = run, .machine = bill_machine};
+	return cli_main(argc, argv, &program);
+}

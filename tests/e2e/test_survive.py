@@ -1,0 +1,138 @@
+"""Goal: a place survives everything: kill -9, restart, another worker, a full disk."""
+import concurrent.futures
+import os
+import time
+
+import pytest
+from sluice import JSON, room, token, wait_for
+
+
+def arrive(visitor, sluice, count):
+    people = [visitor(sluice) for _ in range(count)]
+    for one in people:
+        one.get("/derby/")
+    return people
+
+
+def test_kill_keeps_every_token(make, visitor):
+    sluice = make(rooms=[room(capacity=2, session="60s")])
+    people = arrive(visitor, sluice, 12)
+    inside, waiting = people[:2], people[2:]
+    before = [one.status().json() for one in waiting]
+    keys = [token(one.ticket())["key"] for one in waiting]
+    sluice.kill()
+    sluice.start()
+    for one, was in zip(waiting, before):
+        now = one.status().json()
+        assert now["position"] == was["position"] and now["ahead"] <= was["ahead"]
+        assert now["exact"] is True
+    for one in inside:
+        assert one.get("/derby/").text.startswith("shop:")
+    late = visitor(sluice)
+    late.get("/derby/")
+    assert token(late.ticket())["key"] > max(keys)
+    assert late.status().json()["position"] == 11
+    assert sluice.show("room", "derby")["sessions"] == 2
+
+
+def test_kill_keeps_the_remaining_time_and_capacity(make, visitor):
+    sluice = make(rooms=[room(capacity=1, session="6s")])
+    inside, waiting = arrive(visitor, sluice, 2)
+    ends = token(inside.passed())["expires"]
+    sluice.kill()
+    sluice.start()
+    while time.time() < ends - 0.5:
+        assert waiting.status().json()["state"] in ("waiting", "next")
+        time.sleep(0.3)
+    wait_for(lambda: waiting.status().json()["state"] == "admitted", 8, 0.3)
+
+
+def test_kill_in_the_middle_of_a_crowd(make, visitor):
+    """Whatever was handed out before is unique and holds; nobody gets a place twice."""
+    sluice = make(rooms=[room(capacity=3)])
+    tickets = []
+
+    def draw(_):
+        try:
+            one = visitor(sluice)
+            one.get("/derby/")
+            if one.ticket():
+                tickets.append((token(one.ticket())["key"], one))
+        except Exception:  # cut by the kill
+            pass
+
+    for round_number in range(3):
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            work = [pool.submit(draw, i) for i in range(60)]
+            time.sleep(0.4)
+            sluice.kill()
+            concurrent.futures.wait(work)
+        sluice.start()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(draw, range(20)))
+    keys = [key for key, _ in tickets]
+    assert len(set(keys)) == len(keys) and len(keys) > 20
+    positions = [one.status().json()["position"] for _, one in sorted(tickets, key=lambda t: t[0])]
+    live = [p for p in positions if p is not None]
+    assert live == sorted(live) and len(set(live)) == len(live)
+
+
+def test_threshold_does_not_move_back(make, visitor):
+    sluice = make(rooms=[room(capacity=1, session="2s", claim="60s")])
+    arrive(visitor, sluice, 4)
+    wait_for(lambda: int(sluice.show("room", "derby")["threshold"], 16) > 0, 10, 0.2)
+    before = int(sluice.show("room", "derby")["threshold"], 16)
+    sluice.kill()
+    sluice.start()
+    assert int(sluice.show("room", "derby")["threshold"], 16) >= before
+
+
+def test_restart_is_quick(make):
+    sluice = make()
+    sluice.kill()
+    began = time.monotonic()
+    sluice.start()
+    assert time.monotonic() - began < 2
+
+
+def test_a_claimed_ticket_is_not_used_twice(make, visitor):
+    """One ticket is one session, however many tabs claim it, also over a restart."""
+    sluice = make(rooms=[room(capacity=2, session="60s", mode="always")])
+    one = visitor(sluice)
+    one.get("/derby/")
+    ticket = one.ticket()
+    wait_for(lambda: one.status().json()["state"] == "admitted", 10, 0.3)
+    session = token(one.passed())["key"]
+    tab = visitor(sluice, headers=dict(JSON, **{"Sluice-Ticket": ticket}))
+    again = tab.client.get("/.sluice/derby/status")
+    assert again.json()["state"] == "admitted"
+    assert token(again.headers["sluice-pass"])["key"] == session
+    sluice.kill()
+    sluice.start()
+    again = tab.client.get("/.sluice/derby/status")
+    assert token(again.headers["sluice-pass"])["key"] == session
+    assert sluice.show("room", "derby")["sessions"] == 1
+
+
+def test_cold_files_are_private(make):
+    sluice = make()
+    for name in os.listdir(sluice.config["state"]):
+        mode = os.stat(os.path.join(sluice.config["state"], name)).st_mode & 0o777
+        assert mode & 0o077 == 0, (name, oct(mode))
+    assert os.stat(sluice.config["state"]).st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("what", ["sluice.db"])
+def test_a_damaged_store_is_refused_and_left_alone(make, what):
+    sluice = make()
+    assert sluice.stop() == 0
+    path = next(os.path.join(sluice.config["state"], n) for n in os.listdir(sluice.config["state"])
+                if "sqlite" in n or n.endswith(".db") or n == "store")
+    with open(path, "r+b") as file:
+        file.write(b"not a database" * 20)
+    damaged = open(path, "rb").read()
+    sluice.start(expect_ready=False)
+    assert sluice.process.wait(10) == 1
+    assert open(path, "rb").read() == damaged
+
+
