@@ -87,8 +87,7 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 	c->config = next;
 	ret = rooms_set(c);
 	if (ret == 0)
-		ret = claims_restore(c->claims, reload_sessions_total(c) + CONFIG_ROOMS_MAX,
-			clock_at(&c->clock, clock_monotonic_us()));
+		ret = claims_restore(c->claims, clock_at(&c->clock, clock_monotonic_us()));
 	if (ret < 0) {
 		c->config = before;
 		config_destroy(next);

@@ -34,7 +34,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define LINES_KNOWN_MAX 65536u // lines in the store, with those of rooms long gone
 #define ORIGIN_SERVERS_MAX 1024u // addresses of all origins
 #define PARKED_MAX 3000u // of them with a request behind; fewer than a ring takes
 
@@ -187,7 +186,7 @@ static int restore(struct control *c)
 	struct claims_plan plan = claims_plan_of(c);
 	struct claims_seams seams = turn_seams;
 	seams.ctx = c;
-	int ret = claims_restore_lines(c->store, LINES_KNOWN_MAX, line_of, c);
+	int ret = claims_restore_lines(c->store, line_of, c);
 	if (ret < 0 || (ret = secrets_create(c->store, now_ms / 1000, &c->secrets)) < 0)
 		return ret;
 	c->claims = claims_create(&plan, c->store, c->words.ended, &seams);
@@ -195,8 +194,7 @@ static int restore(struct control *c)
 		return -ENOMEM;
 	if ((ret = rooms_set(c)) < 0)
 		return ret;
-	if ((ret = claims_restore(c->claims, reload_sessions_total(c) + CONFIG_ROOMS_MAX, now_ms)) <
-		0)
+	if ((ret = claims_restore(c->claims, now_ms)) < 0)
 		return ret;
 	return rooms_load(c);
 }
