@@ -34,6 +34,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#define ORIGIN_IDLE_MAX 4096u // connections kept to one server, whatever origin.idle_max says
 #define ORIGIN_SERVERS_MAX 1024u // addresses of all origins
 #define PARKED_MAX 3000u // of them with a request behind; fewer than a ring takes
 
@@ -231,17 +232,14 @@ static struct worker_plan worker_plan_of(const struct control *c, unsigned index
 	return plan;
 }
 
+// Times and limits of each origin come with the table; here are the bounds of all.
 static void fill_origin_plan(
 	const struct config *config, unsigned worker_count, struct origin_plan *plan)
 {
-	const struct config_origin *origin = config->sites.at[0].origin;
 	uint32_t exchanges = (uint32_t)(config->origin_connections / worker_count);
 	origin_plan_init(plan, exchanges ? exchanges : 1, ORIGIN_SERVERS_MAX);
+	plan->idle_max = ORIGIN_IDLE_MAX;
 	plan->request_head_bytes = (uint32_t)config->http->head_bytes;
-	plan->connect_us = (uint32_t)(origin->connect_timeout_ms * 1000);
-	plan->answer_us = (uint32_t)(origin->answer_timeout_ms * 1000);
-	plan->idle_us = (uint32_t)(origin->idle_timeout_ms * 1000);
-	plan->idle_max = (uint32_t)origin->idle_max;
 	plan->body_us = (uint32_t)(config->http->body_timeout_ms * 1000);
 	plan->body_rate = (uint32_t)config->http->rate_min;
 }

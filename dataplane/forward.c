@@ -119,6 +119,7 @@ static void pass_rest(struct worker *w, struct item *item)
 	struct conn *conn = item->conn;
 	uint32_t generation = conn->generation;
 	struct span rest = item->rest;
+	stream_resume(w->driver, conn->stream); // first: the exchange may pause it
 	if (item->is_kept) {
 		conn_drop(conn, w->buffers, item->skip + item->head.head_bytes);
 		rest = (struct span){conn->buffer, conn->buffered};
@@ -133,8 +134,8 @@ static void pass_rest(struct worker *w, struct item *item)
 		return;
 	if (conn->state == CONN_HEAD)
 		resume_later(w, conn); // it has ended already
-	else if (conn->buffered == 0)
-		stream_resume(w->driver, conn->stream);
+	else if (conn->has_ended && conn->buffered == 0)
+		exchange_client_eof(conn->exchange);
 }
 
 void forward(struct worker *w, struct item *item, const struct decision *decision)
