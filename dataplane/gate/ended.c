@@ -23,7 +23,7 @@ static_assert(sizeof(struct ended) == 64, "buckets fill their lines");
 
 static uint32_t buckets_for(uint32_t max)
 {
-	uint32_t count = 2;
+	uint32_t count = 16; // with fewer, luck has a say
 	while (count * BUCKET < 2 * max)
 		count *= 2;
 	return count;
