@@ -296,7 +296,8 @@ static char *lowered(struct reading *r, const char *text)
 {
 	char *copy = arena_copy(r->scratch, text, strlen(text));
 	for (char *c = copy; *c; c++)
-		*c = *c >= 'A' && *c <= 'Z' ? *c + ('a' - 'A') : *c;
+		if (*c >= 'A' && *c <= 'Z')
+			*c |= 0x20;
 	return copy;
 }
 

@@ -34,6 +34,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#define ORIGIN_IDLE_MAX 4096u // connections kept to one server, whatever origin.idle_max says
 #define ORIGIN_SERVERS_MAX 1024u // addresses of all origins
 #define PARKED_MAX 3000u // of them with a request behind; fewer than a ring takes
 
@@ -231,17 +232,14 @@ static struct worker_plan worker_plan_of(const struct control *c, unsigned index
 	return plan;
 }
 
+// Times and limits of each origin come with the table; here are the bounds of all.
 static void fill_origin_plan(
 	const struct config *config, unsigned worker_count, struct origin_plan *plan)
 {
-	const struct config_origin *origin = config->sites.at[0].origin;
 	uint32_t exchanges = (uint32_t)(config->origin_connections / worker_count);
 	origin_plan_init(plan, exchanges ? exchanges : 1, ORIGIN_SERVERS_MAX);
+	plan->idle_max = ORIGIN_IDLE_MAX;
 	plan->request_head_bytes = (uint32_t)config->http->head_bytes;
-	plan->connect_us = (uint32_t)(origin->connect_timeout_ms * 1000);
-	plan->answer_us = (uint32_t)(origin->answer_timeout_ms * 1000);
-	plan->idle_us = (uint32_t)(origin->idle_timeout_ms * 1000);
-	plan->idle_max = (uint32_t)origin->idle_max;
 	plan->body_us = (uint32_t)(config->http->body_timeout_ms * 1000);
 	plan->body_rate = (uint32_t)config->http->rate_min;
 }
@@ -330,6 +328,8 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 	int ret = open_store(c);
 	if (ret < 0 || (ret = open_places(c)) < 0 || (ret = drop_privileges(c)) < 0)
 		return ret;
+	if ((ret = process_hide_memory()) < 0)
+		return ret;
 	if ((ret = open_words(c)) < 0 || (ret = begin_clock(c)) < 0)
 		return ret;
 	if ((ret = restore(c)) < 0) {
@@ -372,12 +372,29 @@ static void drain_step(struct control *c)
 	event_base_loopbreak(c->base);
 }
 
+static void stop_events(struct control *c)
+{
+	for (int i = 0; i < 3; i++)
+		if (c->signals[i])
+			event_free(c->signals[i]);
+	if (c->tick)
+		event_free(c->tick);
+	if (c->wake)
+		event_free(c->wake);
+}
+
 static void stop(struct control *c)
 {
+	stop_events(c); // no turn comes any more
+	bool ran = c->workers[0];
 	for (unsigned i = 0; i < c->worker_count; i++) {
 		worker_stop(c->workers[i]);
-		rings_destroy(c->rings[i]);
+		c->workers[i] = NULL;
 	}
+	if (ran)
+		turn_last(c);
+	for (unsigned i = 0; i < c->worker_count; i++)
+		rings_destroy(c->rings[i]);
 	admin_destroy(c->admin);
 	resolve_destroy(c->resolve);
 	if (c->words.quiescent)
@@ -388,13 +405,6 @@ static void stop(struct control *c)
 	store_close(c->store, clock_at(&c->clock, clock_monotonic_us()));
 	place_file_close(c->places);
 	pages_destroy(c->page);
-	for (int i = 0; i < 3; i++)
-		if (c->signals[i])
-			event_free(c->signals[i]);
-	if (c->tick)
-		event_free(c->tick);
-	if (c->wake)
-		event_free(c->wake);
 	if (c->base)
 		event_base_free(c->base);
 	if (c->wake_fd >= 0)

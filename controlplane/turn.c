@@ -56,6 +56,12 @@ void turn(struct control *c)
 		event_active(c->wake, EV_READ, 0); // there may be more
 }
 
+void turn_last(struct control *c)
+{
+	uint32_t count = drain_rings(c);
+	claims_turn(c->claims, c->claims_buffer, count, clock_at(&c->clock, clock_monotonic_us()));
+}
+
 // A worker is well if it makes turns, or sleeps because nothing happens.
 static bool watch_worker(struct control *c, unsigned index, uint64_t now_us)
 {
@@ -123,6 +129,8 @@ static uint32_t seam_answer(
 {
 	struct control *c = ctx;
 	uint32_t taken = 0;
+	if (!c->workers[worker])
+		return 0; // it has ended
 	while (taken < count && rings_push_answer(c->rings[worker], &answers[taken]))
 		taken++;
 	worker_wake(c->workers[worker]);

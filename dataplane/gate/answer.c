@@ -16,8 +16,8 @@
 #define COOKIE_BYTES_MAX 700u // a Set-Cookie line: name, token, Domain (253), attributes
 static_assert(COOKIE_BYTES_MAX > 16 + GATE_NAME_MAX + TOKEN_TEXT_BYTES + 253 + 120,
 	"prefix, room, token, domain, attributes");
-static_assert(6 * COOKIE_BYTES_MAX < ANSWER_FIELDS_BYTES_MAX + 2 * TOKEN_TEXT_BYTES,
-	"two tokens set, or each cleared twice, always fit");
+static_assert(4 * COOKIE_BYTES_MAX < ANSWER_FIELDS_BYTES_MAX,
+	"two cookies, each set or cleared twice, always fit");
 static_assert(PAGE_BODY_BYTES_MAX + PAGE_CSP_BYTES_MAX + ANSWER_FIELDS_BYTES_MAX +
 			      DECIDE_LOCATION_BYTES_MAX + 2048 <
 		      ANSWER_BYTES_MAX,
@@ -29,43 +29,43 @@ static const struct refusal {
 	struct span reason; // also the title
 	struct span english, japanese;
 } refusals[] = {
-#define X(code, reason, english, japanese) \
-	{ \
-		code, {reason, sizeof(reason) - 1}, {english, sizeof(english) - 1}, \
-		{ \
-			japanese, sizeof(japanese) - 1 \
-		} \
-	}
-	X(400, "Bad Request", "The request could not be understood.",
-		"リクエストを解釈できませんでした。"),
-	X(401, "Unauthorized", "No place in line was shown.", "整理券が提示されていません。"),
-	X(403, "Forbidden", "This request came from another site.",
-		"別のサイトからのリクエストは受け付けられません。"),
-	X(404, "Not Found", "There is nothing here.", "お探しのページはありません。"),
-	X(405, "Method Not Allowed", "This method is not allowed here.",
-		"このメソッドは使用できません。"),
-	X(408, "Request Timeout", "The request took too long to arrive.",
-		"リクエストが時間内に届きませんでした。"),
-	X(413, "Content Too Large", "The request is too large.", "リクエストが大きすぎます。"),
-	X(414, "URI Too Long", "The address is too long.", "アドレスが長すぎます。"),
-	X(421, "Misdirected Request", "This host is not served here.",
-		"このホストはここでは提供されていません。"),
-	X(431, "Request Header Fields Too Large", "The request has too many or too large fields.",
-		"リクエストヘッダーが大きすぎます。"),
-	X(500, "Internal Server Error", "Something went wrong here.", "エラーが発生しました。"),
-	X(501, "Not Implemented", "This method is not supported.",
-		"このメソッドには対応していません。"),
-	X(502, "Bad Gateway", "The site did not answer. Your place is kept; please try again.",
-		"サイトから応答がありません。順番は保たれています。もう一度お試しください。"),
-	X(503, "Service Unavailable", "Not available at the moment. Please try again shortly.",
-		"ただいまご利用いただけません。しばらくしてからもう一度お試しください。"),
-	X(504, "Gateway Timeout",
-		"The site took too long to answer. Your place is kept; please try again.",
-		"サイトの応答に時間がかかっています。順番は保たれています。もう一度お試しください"
-		"。"),
-	X(505, "HTTP Version Not Supported", "This version of HTTP is not supported.",
-		"このバージョンの HTTP には対応していません。"),
-#undef X
+	{400, SPAN("Bad Request"), SPAN("The request could not be understood."),
+		SPAN("リクエストを解釈できませんでした。")},
+	{401, SPAN("Unauthorized"), SPAN("No place in line was shown."),
+		SPAN("整理券が提示されていません。")},
+	{403, SPAN("Forbidden"), SPAN("This request came from another site."),
+		SPAN("別のサイトからのリクエストは受け付けられません。")},
+	{404, SPAN("Not Found"), SPAN("There is nothing here."),
+		SPAN("お探しのページはありません。")},
+	{405, SPAN("Method Not Allowed"), SPAN("This method is not allowed here."),
+		SPAN("このメソッドは使用できません。")},
+	{408, SPAN("Request Timeout"), SPAN("The request took too long to arrive."),
+		SPAN("リクエストが時間内に届きませんでした。")},
+	{413, SPAN("Content Too Large"), SPAN("The request is too large."),
+		SPAN("リクエストが大きすぎます。")},
+	{414, SPAN("URI Too Long"), SPAN("The address is too long."),
+		SPAN("アドレスが長すぎます。")},
+	{421, SPAN("Misdirected Request"), SPAN("This host is not served here."),
+		SPAN("このホストはここでは提供されていません。")},
+	{431, SPAN("Request Header Fields Too Large"),
+		SPAN("The request has too many or too large fields."),
+		SPAN("リクエストヘッダーが大きすぎます。")},
+	{500, SPAN("Internal Server Error"), SPAN("Something went wrong here."),
+		SPAN("エラーが発生しました。")},
+	{501, SPAN("Not Implemented"), SPAN("This method is not supported."),
+		SPAN("このメソッドには対応していません。")},
+	{502, SPAN("Bad Gateway"),
+		SPAN("The site did not answer. Your place is kept; please try again."),
+		SPAN("サイトから応答がありません。順番は保たれています。もう一度お試しください。")},
+	{503, SPAN("Service Unavailable"),
+		SPAN("Not available at the moment. Please try again shortly."),
+		SPAN("ただいまご利用いただけません。しばらくしてからもう一度お試しください。")},
+	{504, SPAN("Gateway Timeout"),
+		SPAN("The site took too long to answer. Your place is kept; please try again."),
+		SPAN("サイトの応答に時間がかかっています。順番は保たれています。もう一度お試しくだ"
+		     "さい。")},
+	{505, SPAN("HTTP Version Not Supported"), SPAN("This version of HTTP is not supported."),
+		SPAN("このバージョンの HTTP には対応していません。")},
 };
 #define REFUSALS (sizeof(refusals) / sizeof(refusals[0]))
 

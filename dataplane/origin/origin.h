@@ -29,9 +29,12 @@ struct origin_plan {
 			      // (exchanges_max + a quarter + 16); a streaming exchange holds none
 	uint32_t request_head_bytes; // the limit that requests were parsed with (16384)
 	struct http_limits answer; // 4096, 32768, HTTP_FIELDS_MAX
-	uint32_t connect_us, answer_us, idle_us, faults_max, aside_us; // of origins without limits
-								       // of their own (5 s, 60 s, 4
-								       // s, 3, 1 s)
+	// Of origins whose table entry has no limits of its own; what they mean stands there.
+	uint32_t connect_us; // 5 s
+	uint32_t answer_us; // 60 s
+	uint32_t idle_us; // 4 s
+	uint32_t faults_max; // 3
+	uint32_t aside_us; // 1 s
 	uint32_t tunnel_us; // between two signs of life of a tunnel, of either side (10 min)
 	uint32_t late_us; // what an answer in flight may take beyond its session's end (30 s)
 	uint32_t body_us; // all of a request's body, times when the origin is too slow for it not

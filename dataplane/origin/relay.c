@@ -9,8 +9,6 @@
 
 #include <assert.h>
 
-#define ASK_PARTS_MAX (RELAY_EARLY_BUFFERS_MAX + 1)
-
 // From each state to which others.
 static const uint8_t state_moves[] = {
 	[RELAY_FREE] = 1 << RELAY_CONNECTING | 1 << RELAY_ASKED | 1 << RELAY_FREE,
@@ -133,11 +131,11 @@ static const struct origin_table_origin *find_origin(const struct exchange *x)
 bool relay_send_asks(struct exchange *x)
 {
 	struct origin *origin = x->origin;
-	struct span parts[ASK_PARTS_MAX];
+	struct span parts[RELAY_EARLY_BUFFERS_MAX];
 	unsigned count = 0;
 	size_t bytes = 0;
 	for (struct buffer *b = x->asks; b; b = b->next) {
-		assert(count < ASK_PARTS_MAX);
+		assert(count < RELAY_EARLY_BUFFERS_MAX);
 		parts[count++] = (struct span){b->bytes, b->len};
 		bytes += b->len;
 	}

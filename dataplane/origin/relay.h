@@ -22,7 +22,7 @@
 #include "dataplane/origin/server.h"
 
 #define RELAY_ATTEMPTS_MAX SERVER_EXCEPT_MAX // connections tried for one request
-#define RELAY_EARLY_BUFFERS_MAX 16u // of a body that comes before the connection does
+#define RELAY_EARLY_BUFFERS_MAX 16u // for a head, and the body that comes before the connection
 #define RELAY_INTERIMS_MAX 8u // 1xx answers to one request
 
 enum relay_state {

@@ -261,39 +261,45 @@ static void contract(void **state)
 	}
 }
 
+static uint64_t seed;
+
+static unsigned draw(unsigned below)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)(seed >> 40) % below;
+}
+
 // Whatever is thrown at it: nobody is let through for nothing, nobody draws who may not, nobody's
 // place or id changes, and nothing is asked twice.
 static void what_always_holds(void **state)
 {
 	(void)state;
-	uint64_t seed = 20271130;
+	seed = 20271130;
 	for (int i = 0; i < 20000; i++) {
-		uint64_t r = seed = seed * 6364136223846793005u + 1442695040888963407u;
-#define DRAW(n) ((unsigned)((r = r >> 5 | r << 59) >> 20) % (n))
-		struct row row = {.route = GATE_ROUTE_GUARDED + DRAW(2),
-			.method = DRAW(4) ? HTTP_GET : HTTP_POST,
-			.draws = DRAW(2),
-			.prefetch = DRAW(8) == 0,
-			.preflight = DRAW(8) == 0,
-			.sliding = DRAW(2),
-			.draining = DRAW(8) == 0,
-			.held = DRAW(8) == 0,
-			.late = DRAW(4) == 0,
-			.open = DRAW(2)   ? IDLE
-				: DRAW(4) ? QUEUE
+		struct row row = {.route = GATE_ROUTE_GUARDED + draw(2),
+			.method = draw(4) ? HTTP_GET : HTTP_POST,
+			.draws = draw(2),
+			.prefetch = draw(8) == 0,
+			.preflight = draw(8) == 0,
+			.sliding = draw(2),
+			.draining = draw(8) == 0,
+			.held = draw(8) == 0,
+			.late = draw(4) == 0,
+			.open = draw(2)   ? IDLE
+				: draw(4) ? QUEUE
 					  : HOLD,
-			.mode = (enum gate_mode)DRAW(4),
-			.state = (enum gate_room_state)(DRAW(4) ? GATE_OPEN : DRAW(3)),
-			.ticket = (enum held_ticket)DRAW(4),
-			.pass = (enum held_pass)(DRAW(2) ? NO_PASS : DRAW(4))};
+			.mode = (enum gate_mode)draw(4),
+			.state = (enum gate_room_state)(draw(4) ? GATE_OPEN : draw(3)),
+			.ticket = (enum held_ticket)draw(4),
+			.pass = (enum held_pass)(draw(2) ? NO_PASS : draw(4))};
 		set_up(&row);
-		struct claim_answer answer = {.kind = (uint8_t)(1 + DRAW(3)),
-			.verdict = (uint8_t)(1 + DRAW(6)),
-			.line_id = DRAW(8) ? LINE_ID : LINE_ID + 1,
+		struct claim_answer answer = {.kind = (uint8_t)(1 + draw(3)),
+			.verdict = (uint8_t)(1 + draw(6)),
+			.line_id = draw(8) ? LINE_ID : LINE_ID + 1,
 			.session = 0x5e56,
 			.visitor = 0xabc,
 			.expires = NOW_S + LIFE_S};
-		if (DRAW(3) == 0)
+		if (draw(3) == 0)
 			input.answer = &answer;
 		uint64_t total = place_total(line);
 		run();
@@ -329,7 +335,7 @@ static void what_always_holds(void **state)
 static void dates_are_those_of_libc(void **state)
 {
 	(void)state;
-	uint64_t seed = 20261130;
+	seed = 20261130;
 	for (int i = 0; i < 20000; i++) {
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
 		uint32_t now_s = i == 0 ? 0 : i == 1 ? UINT32_MAX : (uint32_t)(seed >> 32);
