@@ -129,7 +129,6 @@ static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms)
 	atomic_store_explicit(&c->words.is_unhealthy, !is_well, memory_order_relaxed);
 	watch_clock(c, now_us);
 	watch_store(c, now_ms);
-	ended_sweep(c->words.ended, (uint32_t)(now_ms / 1000));
 	if (secrets_poll(c->secrets, now_ms / 1000))
 		reload_snapshot(c);
 }

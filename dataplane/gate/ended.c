@@ -1,7 +1,7 @@
-// Two choices of buckets, the emptier taken, and no moves: with buckets of eight words, at most half
-// of them taken, random ids never found both their buckets full in 10^8 tries (a test fills sets).
-// The word of a session is written once, last, and cleared once; when its pass expires is known to
-// control alone, in an array beside.
+// Two choices of buckets, the emptier taken, and no moves: with buckets of eight words, at most
+// half of them taken, random ids never found both their buckets full in 10^8 tries (a test fills
+// sets). The word of a session is written once, last, and cleared once; when its pass expires is
+// known to control alone, in an array beside.
 
 #include "dataplane/gate/ended.h"
 
