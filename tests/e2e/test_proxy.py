@@ -1,4 +1,4 @@
-"""Goal: what the admitted send reaches the origin whole, and nothing else does; contract section 4."""
+"""Goal: what the admitted send reaches the origin whole, and nothing else does."""
 import contextlib
 import json
 import socket
