@@ -381,7 +381,7 @@ static void the_turn_tells_the_time(void **state)
 	uint64_t before = rig.driver->now_us;
 	assert_true(before / 1000 <= rig_clock_ms());
 	rig_turn(&rig, 30000);
-	assert_in_range(rig.driver->now_us - before, 29000, 500000);
+	assert_in_range(rig.driver->now_us - before, 29000, RIG_PATIENCE_MS * 1000);
 	rig_stop(&rig);
 }
 
