@@ -9,6 +9,7 @@
 #include <rte_rcu_qsbr.h>
 
 #include <inttypes.h>
+#include <string.h>
 #include <sys/random.h>
 
 #define STILL_US 1000000u // a worker whose turns stand still for so long is reported
@@ -37,6 +38,15 @@ static uint32_t drain_rings(struct control *c)
 	return count;
 }
 
+// The file of places: the clock, and room for what comes.
+static void keep_places(struct control *c, uint64_t now_ms)
+{
+	int error = place_file_turn(c->places, now_ms);
+	if (error < 0 && error != c->places_error)
+		log_warning("places cannot grow, slots get longer: %s", strerror(-error));
+	c->places_error = error;
+}
+
 void turn(struct control *c)
 {
 	uint64_t now_us = clock_monotonic_us();
@@ -44,7 +54,7 @@ void turn(struct control *c)
 	take_refused(c, now_ms);
 	uint32_t count = drain_rings(c);
 	claims_turn(c->claims, c->claims_buffer, count, now_ms);
-	place_file_set_clock(c->places, now_ms);
+	keep_places(c, now_ms);
 	publish_collect(&c->words);
 	if (now_us >= c->second_us + 1000000) {
 		c->second_us = now_us;

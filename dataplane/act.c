@@ -185,13 +185,20 @@ static void report_left(struct worker *w, const struct item *item, const struct 
 	}
 }
 
+void act_find_stale(struct worker *w, const struct item *item, bool adds, struct carry_stale *stale)
+{
+	stale->count = 0;
+	if (item->request.has_other_cookies)
+		carry_stale_find(
+			&w->snapshot->map, &item->head, item->request.room, adds, w->now_s, stale);
+}
+
 static void reply(struct worker *w, struct item *item, const struct decision *decision)
 {
 	struct conn *conn = item->conn;
 	struct carry_stale stale;
 	struct answer_frame frame = frame_of(w, conn);
-	carry_stale_find(&w->snapshot->map, &item->head, item->request.room, decision->sets_ticket,
-		w->now_s, &stale);
+	act_find_stale(w, item, decision->sets_ticket || decision->sets_pass, &stale);
 	frame.minor = item->head.minor;
 	frame.is_head = item->head.method == HTTP_HEAD;
 	frame.site = item->request.site;

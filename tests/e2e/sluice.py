@@ -51,7 +51,7 @@ def wait_for(what, seconds, step=0.02):
 
 
 class Origin:
-    """An origin that tells what it was sent. Paths under /do/ make it misbehave or do special things."""
+    """An origin that tells what it was sent; the end of the path says what it answers."""
 
     def __init__(self):
         origin = self

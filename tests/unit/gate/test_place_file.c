@@ -79,7 +79,7 @@ static void lines_are_found_again(void **state)
 	assert_int_equal(errno, ENFILE);
 	place_begin(a, SLOT_0);
 	const uint64_t key = place_mint(a, SLOT_0, 3);
-	place_file_set_clock(file, 1234567);
+	assert_int_equal(place_file_turn(file, 1234567), 0);
 	place_file_close(file);
 
 	file = open_file(2, 16);
@@ -97,7 +97,7 @@ static void grows_and_keeps_everything(void **state)
 	struct place_file *file = open_file(1, 16);
 	struct place_line *line = place_file_line(file, 5);
 	place_begin(line, SLOT_0);
-	place_file_set_clock(file, 99);
+	place_file_turn(file, 99);
 	uint64_t keys[40], first = 0, rank;
 	for (uint64_t i = 0; i < 40; i++) { // the ring wraps more than twice
 		keys[i] = place_mint(line, SLOT_0 + 2 * i + 1, 0);
@@ -168,7 +168,7 @@ static void a_full_disk_makes_slots_longer(void **state)
 		place_mint(line, SLOT_0 + 1 + minted, 0);
 		place_close(line, SLOT_0 + 1 + minted);
 	}
-	assert_int_equal(place_file_prepare(file), 0);
+	assert_int_equal(place_file_turn(file, 1), 0);
 	assert_int_equal(line->entries_ready, 2 * PLACE_READY_STEP);
 	assert_int_equal(line->stride, 1);
 	line->entries_ready = PLACE_READY_STEP; // as if nothing could be had
@@ -179,7 +179,7 @@ static void a_full_disk_makes_slots_longer(void **state)
 	assert_true(line->stride > 1);
 	assert_true(line->index_end <= PLACE_READY_STEP);
 	assert_int_equal(place_total(line), minted);
-	assert_int_equal(place_file_prepare(file), 0); // there is room again
+	assert_int_equal(place_file_turn(file, 1), 0); // there is room again
 	place_close(line, SLOT_0 + minted);
 	assert_int_equal(line->stride, 1);
 	place_file_close(file);
