@@ -72,12 +72,12 @@ void turn_last(struct control *c)
 	claims_turn(c->claims, c->claims_buffer, count, clock_at(&c->clock, clock_monotonic_us()));
 }
 
-// A worker is well if it makes turns, or sleeps because nothing happens.
+// A worker is well if it makes turns; it makes some though nothing happens.
 static bool watch_worker(struct control *c, unsigned index, uint64_t now_us)
 {
 	struct control_watch *watch = &c->watch[index];
 	uint64_t turns = counters_get(worker_counters(c->workers[index]), COUNTER_turns);
-	if (turns != watch->turns || worker_is_asleep(c->workers[index])) {
+	if (turns != watch->turns) {
 		if (watch->stands_still)
 			log_warning("worker %u goes on after %" PRIu64 " ms", index,
 				(now_us - watch->since_us) / 1000);

@@ -172,8 +172,12 @@ void client_answered(struct worker *w, struct conn *conn)
 {
 	assert(conn->state == CONN_HEAD);
 	conn->was_served = true;
-	if (conn->close_after || (conn->has_ended && conn->buffered == 0)) {
+	if (conn->has_ended && (conn->close_after || conn->buffered == 0)) {
 		client_close(w, conn, false);
+		return;
+	}
+	if (conn->close_after) {
+		client_discard(w, conn); // a close while it still sends would reset the answer
 		return;
 	}
 	conn_set_idle(&w->conns, conn, conn->buffered == 0);

@@ -67,7 +67,6 @@ struct preflights {
 struct worker_shown {
 	struct counters counters;
 	_Atomic uint32_t connections, busy;
-	_Atomic bool is_asleep;
 	_Atomic bool stop; // written: control
 	// The smallest key refused since control looked; a spin-free lock of one bit in
 	// refused_busy is not worth it: control swaps the key out, and a race leaves floor a turn

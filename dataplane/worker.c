@@ -26,7 +26,8 @@
 #include <string.h>
 #include <time.h>
 
-#define SLEEP_US_MAX 1000000u // a sleeping worker looks at the words at least once a second
+#define SLEEP_US_MAX \
+	400000u // a worker makes turns though nothing happens: one that does not stands still
 
 static int create(struct worker *w);
 static void destroy(struct worker *w);
@@ -105,11 +106,6 @@ uint32_t worker_busy(const struct worker *worker)
 	return atomic_load_explicit(&worker->shown.busy, memory_order_relaxed);
 }
 
-bool worker_is_asleep(const struct worker *worker)
-{
-	return atomic_load_explicit(&worker->shown.is_asleep, memory_order_acquire);
-}
-
 size_t worker_connection_bytes(void)
 {
 	// Its struct, its place among those to go on with, and twice a bucket of the sources.
@@ -171,7 +167,8 @@ static int create(struct worker *w)
 static void destroy(struct worker *w)
 {
 	origin_destroy(w->origin);
-	stream_destroy(w->driver);
+	if (w->driver)
+		stream_destroy(w->driver);
 	mac_destroy(w->mac);
 	random_destroy(w->random);
 	buffers_destroy(w->buffers);
@@ -209,6 +206,11 @@ static void *run(void *worker)
 	for (uint32_t i = 0; i < w->conns.count_max; i++)
 		if (w->conns.conns[i].state != CONN_FREE)
 			client_close(w, &w->conns.conns[i], true);
+	// Here, since a ring is torn down at once only by its own thread: the port is free then.
+	origin_destroy(w->origin);
+	stream_destroy(w->driver);
+	w->origin = NULL;
+	w->driver = NULL;
 	rte_rcu_qsbr_thread_offline(quiescent, w->plan.index);
 	rte_rcu_qsbr_thread_unregister(quiescent, w->plan.index);
 	return NULL;
@@ -258,9 +260,7 @@ static int take_events(struct worker *w)
 	struct rte_rcu_qsbr *quiescent = w->plan.words->quiescent;
 	uint32_t wait_us = w->wheel.slots[0].next ? sleep_us(w) : 0;
 	rte_rcu_qsbr_thread_offline(quiescent, w->plan.index);
-	atomic_store_explicit(&w->shown.is_asleep, wait_us > 0, memory_order_release);
 	int count_events = stream_poll(w->driver, w->events, EVENTS_MAX, wait_us);
-	atomic_store_explicit(&w->shown.is_asleep, false, memory_order_release);
 	rte_rcu_qsbr_thread_online(quiescent, w->plan.index);
 	return count_events;
 }
