@@ -31,7 +31,7 @@ enum crowd_step {
 	CROWD_TELLING, // about to leave: tells the shop first
 	CROWD_LEAVING,
 	CROWD_BUYING,
-	CROWD_STAYING, // has done all; the pass runs out
+	CROWD_STAYING, // has done all; the pass runs out, of which the shop is told
 	CROWD_OVER,
 };
 

@@ -168,7 +168,7 @@ static bool read_peer(const char *text, struct plan_peer *peer)
 		return false;
 	memcpy(host, text + is_v6, len);
 	host[len] = '\0';
-	return set_peer(host, port, peer);
+	return is_v6 == (strchr(host, ':') != NULL) && set_peer(host, port, peer);
 }
 
 // RFC 1918, RFC 4193, loopback and link-local.

@@ -12,6 +12,8 @@
 
 #include "bench/crowd/answer.h"
 
+#define PATIENCE_S 5
+
 struct printer {
 	FILE *file;
 	bool is_json, has_printed;
@@ -130,7 +132,7 @@ void report_ask_shop(const struct plan_peer *peer, struct report_shop *shop)
 	if (peer->bytes == 0)
 		return;
 	const int fd = socket(peer->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	const struct timeval patience = {.tv_sec = 1};
+	const struct timeval patience = {.tv_sec = PATIENCE_S};
 	if (fd < 0)
 		return;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));

@@ -13,7 +13,7 @@ struct report_shop {
 	double inside, inside_max, sessions, requests, without_session, after_end;
 };
 
-// Ask the shop, blocking for a second at most.
+// Ask the shop, blocking for some seconds at most.
 void report_ask_shop(const struct plan_peer *peer, struct report_shop *shop);
 
 // Print it all. Keys of the JSON are those of the table.

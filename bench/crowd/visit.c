@@ -16,6 +16,8 @@
 #define SECOND_US 1000000ll
 #define TRIES_MAX 5u // of a page, before giving up
 #define RETRY_MAX_S 30u
+#define TOLD_BEFORE_US \
+	200000 // the shop is told of a pass that runs out; not too late, for its count
 #define POLL_AFTER_MAX_S 3600u // told more, the answer is not believed
 
 static const uint16_t step_next[] = {
@@ -37,6 +39,7 @@ static const uint8_t step_request[] = {
 	[CROWD_ENTERING] = REQUEST_PAGE,
 	[CROWD_SHOPPING] = REQUEST_PAGE,
 	[CROWD_TELLING] = REQUEST_TELL,
+	[CROWD_STAYING] = REQUEST_TELL,
 	[CROWD_LEAVING] = REQUEST_LEAVE,
 	[CROWD_BUYING] = REQUEST_BUY,
 };
@@ -144,9 +147,8 @@ static bool finish(struct crowd *crowd, uint32_t id)
 	set_step(member, way_out(crowd));
 	if (member->step != CROWD_STAYING)
 		return true;
-	const int64_t end_us = member->pass_ends * SECOND_US - crowd->start_unix_us;
 	links_close(&crowd->links, id);
-	do_at(crowd, id, end_us);
+	do_at(crowd, id, member->pass_ends * SECOND_US - crowd->start_unix_us - TOLD_BEFORE_US);
 	return false;
 }
 
@@ -157,7 +159,7 @@ void visit_due(struct crowd *crowd, uint32_t id)
 		talk_timed_out(crowd, id);
 		return;
 	}
-	if (member->step == CROWD_STAYING) {
+	if (member->step == CROWD_STAYING && crowd->plan->shop.bytes == 0) {
 		end_visit(crowd, id, &crowd->tally->ran_out);
 		return;
 	}
@@ -447,6 +449,16 @@ static void on_shop_page(struct crowd *crowd, uint32_t id, const struct answer *
 		member->due_us + (int64_t)(crowd->plan->shop_s * 1e6 / (crowd->plan->pages + 1)));
 }
 
+static void on_told(struct crowd *crowd, uint32_t id)
+{
+	if (crowd->members[id].step == CROWD_STAYING) {
+		end_visit(crowd, id, &crowd->tally->ran_out);
+		return;
+	}
+	set_step(&crowd->members[id], CROWD_LEAVING);
+	do_at(crowd, id, crowd->now_us);
+}
+
 static void on_gone(struct crowd *crowd, uint32_t id, const struct answer *answer)
 {
 	const struct crowd_member *member = &crowd->members[id];
@@ -480,8 +492,7 @@ void visit_answered(
 		on_status(crowd, id, answer);
 		break;
 	case REQUEST_TELL:
-		set_step(member, CROWD_LEAVING);
-		do_at(crowd, id, crowd->now_us);
+		on_told(crowd, id);
 		break;
 	case REQUEST_LEAVE:
 	case REQUEST_BUY:
