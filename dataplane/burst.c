@@ -16,7 +16,6 @@
 // What follows a request, once it has been acted on.
 struct after {
 	struct conn *conn;
-	uint32_t generation;
 	bool is_kept, is_done;
 	uint32_t done; // bytes of the kept input that are done with
 	struct span rest;
@@ -157,8 +156,6 @@ static void verify(struct worker *w)
 static void go_on(struct worker *w, const struct after *after)
 {
 	struct conn *conn = after->conn;
-	if (conn->generation != after->generation || conn->state == CONN_FREE)
-		return;
 	if (conn->state != CONN_HEAD || after->is_done)
 		return; // acting took care of the rest
 	if (after->is_kept)
@@ -187,7 +184,6 @@ void burst_run(struct worker *w)
 		for (uint32_t i = 0; i < item_count; i++) {
 			struct item *item = &w->items[i];
 			after[i] = (struct after){.conn = item->conn,
-				.generation = item->conn->generation,
 				.is_kept = item->is_kept,
 				.done = item->skip + item->head.head_bytes,
 				.rest = item->rest};

@@ -83,6 +83,27 @@ static void test_a_grant_that_finds_nobody_goes_back(void **state)
 	assert_false(stage_has_claim(&stage));
 }
 
+// What was asked for one request is no answer to the next one of the same connection.
+static void test_a_late_answer_is_not_the_next_requests(void **state)
+{
+	(void)state;
+	struct claim first, second;
+	struct fake_stream *visitor = newcomer(&first);
+	stage_turn(&stage, WORKER_CLAIM_MS_MAX + 50);
+	assert_int_equal(stage_heard(visitor, "sluice-t-derby="), 1);
+	stage_forget(visitor);
+	atomic_store(&stage.derby->open, 1);
+	stage_says(&stage, visitor, PAGE);
+	second = stage_claim(&stage);
+	stage_answer(&stage, &first, CLAIM_GRANTED, 77);
+	struct claim gone = stage_claim(&stage);
+	assert_int_equal(gone.kind, CLAIM_GONE);
+	assert_int_equal(gone.session, 77);
+	assert_int_equal(visitor->got.len, 0); // still waits for its own
+	stage_answer(&stage, &second, CLAIM_REFUSED, 0);
+	assert_int_equal(stage_heard(visitor, "sluice-t-derby="), 1);
+}
+
 // A worker that ends gives back what control had granted and nobody has taken.
 static void test_grants_on_their_way_go_back_at_the_end(void **state)
 {
@@ -112,6 +133,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STORY(test_a_granted_newcomer_is_passed_on),
 		STORY(test_a_grant_that_finds_nobody_goes_back),
+		STORY(test_a_late_answer_is_not_the_next_requests),
 		STORY(test_grants_on_their_way_go_back_at_the_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
