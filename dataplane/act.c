@@ -213,7 +213,6 @@ static void reply(struct worker *w, struct item *item, const struct decision *de
 		client_discard(w, conn);
 		return;
 	}
-	conn_set_idle(&w->conns, conn, true);
 	client_answered(w, conn);
 }
 

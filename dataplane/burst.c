@@ -152,6 +152,14 @@ static void verify(struct worker *w)
 	}
 }
 
+// Nothing is left of its input: it may be idle, and is read again if it was not.
+static void be_idle(struct worker *w, struct conn *conn, bool was_kept)
+{
+	conn_set_idle(&w->conns, conn, true);
+	if (was_kept)
+		stream_resume(w->driver, conn->stream);
+}
+
 // Go on with what followed a request, if its connection is ready for the next.
 static void go_on(struct worker *w, const struct after *after)
 {
@@ -171,8 +179,8 @@ static void go_on(struct worker *w, const struct after *after)
 		burst_offer(w, conn, after->is_kept ? (struct span){0} : after->rest);
 	else if (conn->has_ended)
 		client_close(w, conn, false);
-	else if (after->is_kept)
-		stream_resume(w->driver, conn->stream);
+	else
+		be_idle(w, conn, after->is_kept);
 }
 
 void burst_run(struct worker *w)

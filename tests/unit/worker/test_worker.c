@@ -123,6 +123,46 @@ static void test_grants_on_their_way_go_back_at_the_end(void **state)
 	assert_int_equal(gone.session, 77);
 }
 
+// After an answer to a request that had to be kept, a connection rests like any other: it is closed
+// without a word when idle for long, makes room, and its next head has its own deadline.
+static void test_a_connection_rests_after_being_parked(void **state)
+{
+	(void)state;
+	struct claim claim;
+	struct fake_stream *visitor = newcomer(&claim);
+	stage_answer(&stage, &claim, CLAIM_REFUSED, 0);
+	assert_int_equal(stage_heard(visitor, "sluice-t-derby="), 1);
+	assert_int_equal(stage.w->conns.idle_count, 1);
+	assert_false(visitor->is_paused);
+	stage_forget(visitor);
+	stage_says(&stage, visitor, "GET /");
+	stage_turn(&stage, STAGE_HEAD_MS + 50);
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 408"), 1);
+	visitor = newcomer(&claim);
+	stage_answer(&stage, &claim, CLAIM_REFUSED, 0);
+	stage_forget(visitor);
+	stage_turn(&stage, STAGE_IDLE_MS + 50);
+	assert_int_equal(visitor->got.len, 0);
+	assert_false(visitor->is_used);
+	assert_int_equal(stage_counter(&stage, COUNTER_idle_timeout), 1);
+}
+
+// A head that comes in two parts, with the next request behind it.
+static void test_a_head_in_two_parts(void **state)
+{
+	(void)state;
+	struct fake_stream *visitor = stage_visitor(&stage);
+	stage_says(&stage, visitor, "GET /.sluice/health HTTP/1.1\r\nHo");
+	assert_int_equal(stage.w->conns.idle_count, 0);
+	stage_says(&stage, visitor, "st: x\r\n\r\nGET /.sluice/health HTTP/1.1\r\nHost: x\r\n\r\n");
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 200"), 2);
+	assert_int_equal(stage.w->conns.idle_count, 1);
+	stage_says(&stage, visitor, "\r");
+	stage_says(&stage, visitor, "\n");
+	stage_says(&stage, visitor, "GET /.sluice/health HTTP/1.1\r\nHost: x\r\n\r\n");
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 200"), 3);
+}
+
 int main(void)
 {
 	char *arguments[] = {"test", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",
@@ -135,6 +175,8 @@ int main(void)
 		STORY(test_a_grant_that_finds_nobody_goes_back),
 		STORY(test_a_late_answer_is_not_the_next_requests),
 		STORY(test_grants_on_their_way_go_back_at_the_end),
+		STORY(test_a_connection_rests_after_being_parked),
+		STORY(test_a_head_in_two_parts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
