@@ -163,6 +163,24 @@ static void test_a_head_in_two_parts(void **state)
 	assert_int_equal(stage_heard(visitor, "HTTP/1.1 200"), 3);
 }
 
+// The origin gives no answer to the first of two requests: the second is asked all the same.
+static void test_a_failed_exchange_does_not_hold_up_the_next(void **state)
+{
+	(void)state;
+	struct fake_stream *visitor = stage_visitor(&stage);
+	stage_says(&stage, visitor,
+		"GET /one HTTP/1.1\r\nHost: localhost\r\n\r\n"
+		"GET /.sluice/health HTTP/1.1\r\nHost: x\r\n\r\n");
+	struct fake_stream *origin = stage_origin(&stage);
+	fake_peer_opens(&stage.fake, origin);
+	stage_turn(&stage, 1);
+	stage_says(&stage, origin, "nonsense\r\n\r\n");
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 502"), 1);
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 200"), 1);
+	assert_int_equal(stage.w->conns.idle_count, 1);
+	assert_false(visitor->is_paused);
+}
+
 int main(void)
 {
 	char *arguments[] = {"test", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",
@@ -177,6 +195,7 @@ int main(void)
 		STORY(test_grants_on_their_way_go_back_at_the_end),
 		STORY(test_a_connection_rests_after_being_parked),
 		STORY(test_a_head_in_two_parts),
+		STORY(test_a_failed_exchange_does_not_hold_up_the_next),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
