@@ -181,6 +181,20 @@ static void test_a_failed_exchange_does_not_hold_up_the_next(void **state)
 	assert_false(visitor->is_paused);
 }
 
+// A new snapshot may lie where the one before it lay: its origins are in force all the same.
+static void test_a_snapshot_in_the_place_of_another(void **state)
+{
+	(void)state;
+	static const struct origin_table_origin without_servers = {.id = 1};
+	static const struct origin_table nobody = {
+		.generation = 2, .origin_count = 1, .origins = &without_servers};
+	stage.snapshot->version++;
+	stage.snapshot->origins = &nobody;
+	struct fake_stream *visitor = stage_visitor(&stage);
+	stage_says(&stage, visitor, ABOUT);
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 502"), 1);
+}
+
 int main(void)
 {
 	char *arguments[] = {"test", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",
@@ -196,6 +210,7 @@ int main(void)
 		STORY(test_a_connection_rests_after_being_parked),
 		STORY(test_a_head_in_two_parts),
 		STORY(test_a_failed_exchange_does_not_hold_up_the_next),
+		STORY(test_a_snapshot_in_the_place_of_another),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
