@@ -206,8 +206,11 @@ static void on_tunnelled(void *user)
 		return;
 	uint32_t kept = conn->buffered;
 	exchange_client_data(conn->exchange, (struct span){conn->buffer, kept});
-	if (conn->state == CONN_EXCHANGE)
-		conn_drop(conn, w->buffers, kept);
+	if (conn->state != CONN_EXCHANGE)
+		return;
+	conn_drop(conn, w->buffers, kept);
+	if (conn->has_ended)
+		exchange_client_eof(conn->exchange);
 }
 
 static void end_kept(struct worker *w, struct conn *conn)
