@@ -45,8 +45,9 @@ void act(struct worker *w, struct item *item)
 		decide_item(w, item, &decision);
 	}
 	if (decision.refuses_claim)
-		report_refused(
-			w, decision.claim.line_id, decision.claim.key, decision.claim.poll_after);
+		report_refused(w, &decision.claim);
+	if (decision.refuses_claim && !item->answer_is_late)
+		inside_count(w, COUNTER_held);
 	if (decision.is_preflight && !preflight_may_pass(w, item->request.site)) {
 		inside_count(w, COUNTER_preflight_limited);
 		decision.action = DECIDE_ANSWER;
@@ -80,8 +81,7 @@ static void decide_item(struct worker *w, struct item *item, struct decision *de
 	assert(decision->action != DECIDE_CLAIM || !item->answer_is_late);
 	// A grant that this decision does not use goes back.
 	const struct claim_answer *answer = item->answer;
-	if (answer && answer->verdict == CLAIM_GRANTED && decision->session != answer->session &&
-		decision->pass.key != answer->session)
+	if (answer && answer->verdict == CLAIM_GRANTED && decision->session != answer->session)
 		report_gone(w, answer);
 }
 

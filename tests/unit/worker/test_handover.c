@@ -270,9 +270,8 @@ static void test_everything_at_once(void **state)
 		while (rte_rcu_qsbr_check(stage.words.quiescent, token, false) != 1)
 			usleep(50);
 		destroy(before); // the worker is in the new one
-		uint32_t line_id, poll_after;
-		uint64_t key;
-		worker_take_refused(stage.worker, &line_id, &key, &poll_after);
+		struct worker_refused refused[GATE_MAP_ROOMS_MAX];
+		worker_take_refused(stage.worker, refused);
 	}
 	const struct counters *counters = worker_counters(stage.worker);
 	for (int i = 0; i < COUNTER_COUNT; i++)

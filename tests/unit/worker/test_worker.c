@@ -240,6 +240,70 @@ static void test_a_snapshot_in_the_place_of_another(void **state)
 	assert_int_equal(stage_heard(visitor, "HTTP/1.1 502"), 1);
 }
 
+static void draw(const char *room, char ticket[65])
+{
+	char text[256];
+	struct fake_stream *visitor = stage_visitor(&stage);
+	snprintf(text, sizeof(text), "GET /%s/ HTTP/1.1\r\nHost: localhost\r\n\r\n", room);
+	stage_says(&stage, visitor, text);
+	snprintf(text, sizeof(text), "sluice-t-%s", room);
+	stage_cookie(visitor, text, ticket);
+	stage_turn(&stage, PLACE_SLOT_MS);
+}
+
+static struct fake_stream *poll(const char *room, const char *ticket)
+{
+	char text[256];
+	struct fake_stream *visitor = stage_visitor(&stage);
+	snprintf(text, sizeof(text),
+		"GET /.sluice/%s/status HTTP/1.1\r\nHost: localhost\r\nSluice-Ticket: %s\r\n\r\n",
+		room, ticket);
+	stage_says(&stage, visitor, text);
+	return visitor;
+}
+
+// While nothing is granted the called are told `next`, and control hears of the smallest key of
+// each room, so that their turns do not lapse.
+static void test_refused_claims_of_two_rooms(void **state)
+{
+	(void)state;
+	char derby[65], later[65], cup[65];
+	draw("derby", derby);
+	draw("cup", cup);
+	draw("derby", later);
+	atomic_store(&stage.derby->threshold, UINT64_MAX);
+	atomic_store(&stage.cup->threshold, UINT64_MAX);
+	stage.control_is_late = true;
+	stage_turn(&stage, SNAPSHOT_HOLD_US / 1000 + 1);
+	assert_int_equal(stage_heard(poll("derby", later), "\"state\":\"next\""), 1);
+	assert_int_equal(stage_heard(poll("cup", cup), "\"state\":\"next\""), 1);
+	assert_int_equal(stage_heard(poll("derby", derby), "\"state\":\"next\""), 1);
+	struct worker_refused refused[GATE_MAP_ROOMS_MAX];
+	assert_int_equal(worker_take_refused(stage.w, refused), 2);
+	assert_int_equal(refused[0].line_id, 8);
+	assert_int_equal(refused[1].line_id, 7);
+	assert_true(refused[1].key < refused[0].key);
+	assert_true(refused[0].poll_after > 0);
+	assert_int_equal(worker_take_refused(stage.w, refused), 0);
+	assert_int_equal(stage_counter(&stage, COUNTER_held), 3);
+}
+
+// A pass for which there is no buffer cannot be handed out: its grant goes back.
+static void test_a_grant_without_a_buffer_goes_back(void **state)
+{
+	(void)state;
+	struct claim claim;
+	struct fake_stream *visitor = newcomer(&claim);
+	for (unsigned i = 1; i < STAGE_BUFFERS; i++)
+		stage_says(&stage, stage_visitor(&stage), "GET /");
+	stage_answer(&stage, &claim, CLAIM_GRANTED, 77);
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 503"), 1);
+	struct claim gone = stage_claim(&stage);
+	assert_int_equal(gone.kind, CLAIM_GONE);
+	assert_int_equal(gone.session, 77);
+	assert_int_equal(stage_counter(&stage, COUNTER_buffers_exhausted), 1);
+}
+
 int main(void)
 {
 	char *arguments[] = {"test", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",
@@ -258,6 +322,8 @@ int main(void)
 		STORY(test_an_end_behind_pipelined_requests),
 		STORY(test_who_does_not_read_is_not_read),
 		STORY(test_a_snapshot_in_the_place_of_another),
+		STORY(test_refused_claims_of_two_rooms),
+		STORY(test_a_grant_without_a_buffer_goes_back),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
