@@ -224,10 +224,7 @@ void client_close(struct worker *w, struct conn *conn, bool reset)
 static void client_resume(struct worker *w, struct conn *conn)
 {
 	stream_resume(w->driver, conn->stream);
-	if (conn->buffered > 0)
-		burst_offer(w, conn, (struct span){0});
-	else
-		client_answered(w, conn);
+	burst_offer(w, conn, (struct span){0});
 }
 
 static void deadline_passed(struct worker *w, struct conn *conn)
@@ -268,9 +265,9 @@ void client_deadlines(struct worker *w)
 void client_resumed(struct worker *w)
 {
 	while (w->resumed_count > 0) {
-		struct resumed resumed = w->resumed[--w->resumed_count];
-		struct conn *conn = conn_of(&w->conns, resumed.index, resumed.generation);
-		if (conn && conn->state == CONN_HEAD && !conn->is_pending)
+		struct conn *conn = w->resumed[--w->resumed_count];
+		conn->is_resumed = false;
+		if (conn->state == CONN_HEAD && conn->buffered > 0 && !conn->is_pending)
 			client_resume(w, conn);
 	}
 }

@@ -40,6 +40,7 @@ struct conn {
 	uint8_t state; // enum conn_state
 	bool is_idle; // on the idle list
 	bool is_pending; // its request is in the burst being gathered
+	bool is_resumed; // on the worker's list of those to go on with in this turn
 	bool has_ended; // the peer will send no more
 	bool close_after; // close when the answer under way is out
 	bool is_secure; // over TLS

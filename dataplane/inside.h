@@ -53,11 +53,6 @@ struct item {
 	char *scratch; // GATE_REQUEST_SCRATCH_BYTES of the longest line
 };
 
-// A visitor's connection whose exchange ended while bytes of the next request were kept.
-struct resumed {
-	uint32_t index, generation;
-};
-
 // Pre-flights of one site in the second under way.
 struct preflights {
 	uint32_t second, count;
@@ -105,7 +100,8 @@ struct worker {
 	struct item *items; // BURST_MAX
 	uint32_t item_count;
 	struct mac_job *jobs;
-	struct resumed *resumed; // one per connection at most
+	struct conn **resumed; // whose exchange ended while bytes of the next request were kept;
+			       // each connection at most once
 	uint32_t resumed_count;
 	struct preflights preflights[SITES_MAX];
 	uint32_t parked_count;
