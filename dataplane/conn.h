@@ -49,7 +49,8 @@ struct conn {
 			     // while in use
 	struct wheel_entry deadline;
 
-	uint8_t source_ip[16]; // counted under this source
+	uint8_t source_ip[16];
+	bool is_counted; // under that source; false: on the reserve, only to be told 503
 	struct conn *idle_next, *idle_previous;
 	uint32_t discarded; // CONN_DISCARD: bytes thrown away so far
 

@@ -413,6 +413,26 @@ static void test_an_exchange_that_ends_at_once(void **state)
 	}
 }
 
+// Who finds the table full is told so, and what they send is read, so that the answer arrives.
+static void test_a_full_table_says_so(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < STAGE_CONNECTIONS; i++) {
+		struct fake_stream *visitor = stage_visitor(&stage);
+		stage_turn(&stage, 1);
+		conn_set_idle(&stage.w->conns, visitor->stream.user, false); // none makes room
+	}
+	struct fake_stream *late = stage_visitor(&stage);
+	stage_says(&stage, late, ABOUT);
+	assert_int_equal(stage_heard(late, "HTTP/1.1 503"), 1);
+	assert_int_equal(stage_counter(&stage, COUNTER_table_full), 1);
+	assert_true(late->is_shut);
+	fake_peer_ends(&stage.fake, late);
+	stage_turn(&stage, 1);
+	assert_false(late->is_used);
+	assert_false(late->was_reset);
+}
+
 int main(void)
 {
 	char *arguments[] = {"test", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",
@@ -434,6 +454,7 @@ int main(void)
 		STORY(test_refused_claims_of_two_rooms),
 		STORY(test_a_grant_without_a_buffer_goes_back),
 		STORY(test_an_exchange_that_ends_at_once),
+		STORY(test_a_full_table_says_so),
 		STORY(test_refusals_are_counted),
 		STORY(test_tokens_are_counted),
 		STORY(test_an_answer_outlives_the_discarded_body),
