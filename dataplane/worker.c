@@ -29,6 +29,8 @@
 #define SLEEP_US_MAX \
 	400000u // a worker makes turns though nothing happens: one that does not stands still
 
+#define LINE_BYTES_TYPICAL 8192u // the default of http.line_max
+
 static int create(struct worker *w);
 static void destroy(struct worker *w);
 static void *run(void *worker);
@@ -117,7 +119,8 @@ size_t worker_connection_bytes(void)
 
 size_t worker_fixed_bytes(void)
 {
-	size_t item = sizeof(struct item) + CARRY_TOKENS_MAX * sizeof(struct mac_job);
+	size_t item = sizeof(struct item) + CARRY_TOKENS_MAX * sizeof(struct mac_job) +
+		      GATE_REQUEST_SCRATCH_BYTES(LINE_BYTES_TYPICAL);
 	return sizeof(struct worker) + BURST_MAX * item + REPLY_BYTES_MAX +
 	       WORKER_REPORTS_MAX * sizeof(struct claim) +
 	       WORKER_RESERVE * worker_connection_bytes();
