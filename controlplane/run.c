@@ -20,6 +20,7 @@
 #include "controlplane/rooms.h"
 #include "controlplane/store/store_sqlite.h"
 #include "controlplane/turn.h"
+#include "drivers/sockets/sockets.h"
 
 #include <rte_rcu_qsbr.h>
 
@@ -36,6 +37,8 @@
 
 #define ORIGIN_IDLE_MAX 4096u // connections kept to one server, whatever origin.idle_max says
 #define ORIGIN_SERVERS_MAX 1024u // addresses of all origins
+#define FILES_PER_WORKER (SOCKETS_RESERVE + 4) // its reserve, ring and eventfd
+#define FILES_MORE 192u // store, log, names, admin clients
 #define PARKED_MAX 3000u // of them with a request behind; fewer than a ring takes
 
 static int start(struct control *c, struct listeners *listeners);
@@ -64,6 +67,18 @@ int run(const char *config_path, struct config *config)
 	return ret < 0 ? 1 : 0;
 }
 
+static void raise_files(const struct control *c)
+{
+	uint64_t each = c->config->listen.count + FILES_PER_WORKER;
+	uint64_t wanted = c->config->connections + c->config->origin_connections +
+			  c->worker_count * each + FILES_MORE;
+	uint64_t limit = process_raise_files(wanted);
+	if (limit < wanted)
+		log_warning("%" PRIu64 " descriptors may be needed, %" PRIu64
+			    " are allowed: raise the limit (LimitNOFILE)",
+			wanted, limit);
+}
+
 // Until privileges are dropped.
 static int start(struct control *c, struct listeners *listeners)
 {
@@ -72,7 +87,7 @@ static int start(struct control *c, struct listeners *listeners)
 	bill_machine(&machine);
 	c->worker_count = config_worker_count(c->config, &machine);
 	assert(c->worker_count <= WORKER_COUNT_MAX);
-	process_raise_files(c->config->connections + c->config->origin_connections + 256);
+	raise_files(c);
 	int ret = state_open(c->config->state, &c->state, error);
 	if (ret < 0) {
 		log_error("%s", error);
@@ -241,7 +256,7 @@ static void fill_origin_plan(
 	origin_plan_init(plan, exchanges ? exchanges : 1, ORIGIN_SERVERS_MAX);
 	plan->idle_max = ORIGIN_IDLE_MAX;
 	plan->request_head_bytes = (uint32_t)config->http->head_bytes;
-	plan->body_us = (uint32_t)(config->http->body_timeout_ms * 1000);
+	plan->body_us = config->http->body_timeout_ms * 1000;
 	plan->body_grace_us = (uint32_t)(config->http->send_timeout_ms * 1000);
 	plan->body_rate = (uint32_t)config->http->rate_min;
 }

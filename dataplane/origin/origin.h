@@ -37,7 +37,7 @@ struct origin_plan {
 	uint32_t aside_us; // 1 s
 	uint32_t tunnel_us; // between two signs of life of a tunnel, of either side (10 min)
 	uint32_t late_us; // what an answer in flight may take beyond its session's end (30 s)
-	uint32_t body_us; // all of a request's body, times when the origin is too slow for it not
+	uint64_t body_us; // all of a request's body, times when the origin is too slow for it not
 			  // counted; trickling does not extend it (10 min)
 	uint32_t body_grace_us; // when body_rate begins to be asked for (10 s)
 	uint32_t body_rate; // bytes/s that a request's body must average after the grace (512)

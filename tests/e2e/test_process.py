@@ -26,6 +26,23 @@ def test_privileges_are_dropped(make, visitor):
     sluice.start()  # what it left behind is still its own
 
 
+def test_a_reload_that_the_user_cannot_read_says_so(make):
+    sluice = make(top={"user": "nobody"}, folder_mode=0o755)
+    os.chmod(sluice.path, 0o600)
+    run = sluice.cli("reload", check=False)
+    assert run.returncode == 1
+    assert "runs as nobody" in run.stdout + run.stderr
+    os.chmod(sluice.path, 0o644)
+    sluice.cli("reload")
+
+
+def test_limits_at_their_ends(make, visitor):
+    """What the table of keys allows, the process takes."""
+    sluice = make(top={"http": {"rate_min": "0", "body_timeout": "24h", "send_timeout": "1h"}})
+    answer = visitor(sluice).client.post("/about", content=b"abc")
+    assert answer.text == "shop:none\n"
+
+
 def threads(pid, name):
     for tid in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{tid}/comm", encoding="ascii") as file:
