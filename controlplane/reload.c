@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 uint64_t reload_sessions_total(const struct control *c)
 {
@@ -79,6 +80,16 @@ void reload_snapshot(struct control *c)
 			worker_wake(c->workers[i]);
 }
 
+// The first configuration was read by root, the next one is read by the user that root became.
+static void say_if_unreadable(const struct control *c, FILE *text)
+{
+	if (access(c->config_path, R_OK) < 0 && errno == EACCES)
+		fprintf(text,
+			"%s: sluice runs as %s since its start, who may not read it (or its "
+			"folder): chgrp and chmod g+r\n",
+			c->config_path, c->started->user ? c->started->user : "sluice");
+}
+
 int reload(struct control *c, struct config_report *report, FILE *restart)
 {
 	struct config *next;
@@ -88,6 +99,7 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 		return -EAGAIN;
 	int ret = config_load(c->config_path, &machine, &next, report);
 	if (ret < 0) {
+		say_if_unreadable(c, restart);
 		log_error("reload: %u errors; nothing has changed", report->count);
 		return ret;
 	}
