@@ -50,7 +50,8 @@ struct control_watch {
 
 struct control {
 	const char *config_path;
-	struct config *config;
+	struct config *config; // in force, but for keys that only a restart changes:
+	struct config *started; // those are this one's
 	struct event_base *base;
 	struct event *tick, *wake, *signals[3];
 	int wake_fd; // eventfd that workers write to

@@ -103,12 +103,10 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 		log_error("reload: %u errors; nothing has changed", report->count);
 		return ret;
 	}
-	config_diff(c->config, next, restart);
+	config_diff(c->started, next, restart);
 	struct config *before = c->config;
 	c->config = next;
 	ret = rooms_set(c);
-	if (ret == 0)
-		ret = claims_restore(c->claims, clock_at(&c->clock, clock_monotonic_us()));
 	if (ret < 0) {
 		c->config = before;
 		config_destroy(next);
@@ -118,7 +116,8 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 	resolve_set_config(c->resolve, next);
 	reload_log_level(next);
 	reload_snapshot(c);
-	config_destroy(before);
+	if (before != c->started)
+		config_destroy(before);
 	log_info("reloaded %s", c->config_path);
 	return 0;
 }

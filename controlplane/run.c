@@ -52,7 +52,7 @@ int run(const char *config_path, struct config *config)
 	static struct listeners listeners;
 	struct control *c = &control;
 	c->config_path = config_path;
-	c->config = config;
+	c->config = c->started = config;
 	c->wake_fd = -1;
 	reload_log_level(config);
 	int ret = start(c, &listeners);
@@ -121,7 +121,7 @@ static int drop_privileges(struct control *c)
 
 static struct claims_plan claims_plan_of(const struct control *c)
 {
-	return (struct claims_plan){.rooms_max = CONFIG_ROOMS_MAX,
+	return (struct claims_plan){.rooms_max = ROOMS_AT_ONCE,
 		.workers_max = c->worker_count,
 		.ended_max = (uint32_t)c->config->ended_max};
 }
@@ -209,11 +209,7 @@ static int restore(struct control *c)
 	c->claims = claims_create(&plan, c->store, c->words.ended, &seams);
 	if (!c->claims)
 		return -ENOMEM;
-	if ((ret = rooms_set(c)) < 0)
-		return ret;
-	if ((ret = claims_restore(c->claims, now_ms)) < 0)
-		return ret;
-	return rooms_load(c);
+	return rooms_set(c);
 }
 
 static int compile_page(struct control *c)
@@ -258,7 +254,7 @@ static void fill_origin_plan(
 	plan->request_head_bytes = (uint32_t)config->http->head_bytes;
 	plan->body_us = config->http->body_timeout_ms * 1000;
 	plan->body_grace_us = (uint32_t)(config->http->send_timeout_ms * 1000);
-	plan->body_rate = (uint32_t)config->http->rate_min;
+	plan->body_rate = config->http->rate_min ? (uint32_t)config->http->rate_min : 1;
 }
 
 static int start_workers(struct control *c, struct listeners *listeners)
@@ -429,5 +425,7 @@ static void stop(struct control *c)
 	free(c->words.quiescent);
 	free(c->ended_memory);
 	state_close(c->state);
-	config_destroy(c->config);
+	if (c->config != c->started)
+		config_destroy(c->config);
+	config_destroy(c->started);
 }

@@ -127,6 +127,18 @@ def test_reload_keeps_connections_and_places(make, visitor):
     assert inside.get("/derby/").text.startswith("shop:")
 
 
+def test_reload_names_keys_that_need_a_restart_until_there_is_one(make):
+    sluice = make()
+    sluice.config["connections"] = 4000
+    sluice.write()
+    for _ in range(2):
+        run = sluice.cli("reload")
+        assert "connections" in run.stdout + run.stderr
+    sluice.config["connections"] = 2000
+    sluice.write()
+    assert "connections" not in sluice.cli("reload").stdout
+
+
 def test_a_bad_reload_changes_nothing(make, visitor):
     sluice, _, waiting = fill(make, visitor)
     sluice.config["sites"][0]["rooms"][0]["capacitty"] = 5
