@@ -372,12 +372,23 @@ void run_drain(struct control *c)
 		worker_wake(c->workers[i]);
 }
 
-// Leave when no request is under way any more, or when time is up.
+// What a worker still has to do: requests, and answers on connections that it has closed. At
+// least one thing, until it knows that it is to drain.
+static uint32_t work_left(const struct worker *worker)
+{
+	if (!worker_is_draining(worker))
+		return 1;
+	const struct sockets_stats *stats = sockets_stats(worker_driver(worker));
+	uint32_t open = atomic_load(&stats->accepted_open), ours = worker_connections(worker);
+	return worker_busy(worker) + (open > ours ? open - ours : 0);
+}
+
+// Leave when nothing is under way any more, or when time is up.
 static void drain_step(struct control *c)
 {
 	uint32_t busy = 0;
 	for (unsigned i = 0; i < c->worker_count; i++)
-		busy += worker_busy(c->workers[i]);
+		busy += work_left(c->workers[i]);
 	if (busy > 0 && clock_monotonic_us() < c->drain_until_us)
 		return;
 	if (busy > 0)

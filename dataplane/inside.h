@@ -70,6 +70,7 @@ struct refused {
 struct worker_shown {
 	struct counters counters;
 	_Atomic uint32_t connections, busy;
+	_Atomic bool is_draining;
 	_Atomic bool stop; // written: control
 	_Atomic bool is_woken; // written: control, after `stop`: it is done with the driver
 	_Atomic bool has_refused; // since control looked

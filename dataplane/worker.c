@@ -110,6 +110,11 @@ uint32_t worker_busy(const struct worker *worker)
 	return atomic_load_explicit(&worker->shown.busy, memory_order_relaxed);
 }
 
+bool worker_is_draining(const struct worker *worker)
+{
+	return atomic_load_explicit(&worker->shown.is_draining, memory_order_acquire);
+}
+
 size_t worker_connection_bytes(void)
 {
 	// Its struct, its place among those to go on with, and twice a bucket of the sources.
@@ -204,7 +209,8 @@ static void close_all(struct worker *w)
 {
 	for (uint32_t i = 0; i < w->conns.count_max; i++)
 		if (w->conns.conns[i].state != CONN_FREE)
-			client_close(w, &w->conns.conns[i], true);
+			client_close(w, &w->conns.conns[i],
+				w->conns.conns[i].state == CONN_EXCHANGE); // cut short
 	while (report_answers(w))
 		;
 	report_flush(w);
@@ -289,6 +295,7 @@ static void show(struct worker *w)
 	inside_count(w, COUNTER_turns);
 	atomic_store_explicit(&w->shown.connections, w->conns.count, memory_order_relaxed);
 	atomic_store_explicit(&w->shown.busy, busy, memory_order_relaxed);
+	atomic_store_explicit(&w->shown.is_draining, w->is_draining, memory_order_release);
 }
 
 static void turn(struct worker *w)

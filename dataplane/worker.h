@@ -68,6 +68,7 @@ const struct stream_driver *worker_driver(const struct worker *worker);
 const struct origin *worker_origin(const struct worker *worker);
 uint32_t worker_connections(const struct worker *worker); // open now
 uint32_t worker_busy(const struct worker *worker); // of those, with a request under way
+bool worker_is_draining(const struct worker *worker); // it knows, and has closed who was idle
 
 // A room in which this worker refused claims (ring full, held, too late).
 struct worker_refused {
