@@ -221,6 +221,12 @@ static int compile_page(struct control *c)
 	return ret;
 }
 
+// A worker's share, rounded up: together they hold what is allowed.
+static uint32_t share_of(uint64_t all, unsigned worker_count)
+{
+	return (uint32_t)((all + worker_count - 1) / worker_count);
+}
+
 static struct worker_plan worker_plan_of(const struct control *c, unsigned index)
 {
 	const struct config *config = c->config;
@@ -230,7 +236,7 @@ static struct worker_plan worker_plan_of(const struct control *c, unsigned index
 		.cpu = index < config->workers.count ? (unsigned)config->workers.at[index]
 						     : cpus[(index + 1) % cpu_count],
 		.connections = (uint32_t)(config->connections / c->worker_count),
-		.connections_per_source = (uint32_t)config->connections_per_source,
+		.connections_per_source = share_of(config->connections_per_source, c->worker_count),
 		.parked_max = PARKED_MAX,
 		.buffers = (uint32_t)config->buffers->per_worker,
 		.buffer_bytes = (uint32_t)config->http->head_bytes + BILL_KEPT_BYTES,

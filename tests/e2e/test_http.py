@@ -1,11 +1,12 @@
 """Goal: malformed, hostile and slow clients get a clear answer and lose nobody's place."""
 import contextlib
+import json
 import random
 import socket
 import time
 
 import pytest
-from sluice import JSON, raw, room, wait_for
+from sluice import JSON, free_port, raw, room, wait_for
 
 GOOD = (b"GET /.sluice/derby/status HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n"
         b"X-Filler: abcdefghij\r\n\r\n")
@@ -174,6 +175,39 @@ def test_one_source_cannot_take_all_places(make, visitor):
         assert other.recv(4096).startswith(b"HTTP/1.1 401 ")
     counters = {c["counter"]: c["value"] for c in sluice.show("counters")}
     assert counters["source_full"] >= 1
+
+
+def test_a_sources_share_is_that_of_all_workers(make):
+    sluice = make(top={"connections_per_source": 20, "workers": [0, 1]})
+    with contextlib.ExitStack() as stack:
+        for _ in range(80):
+            sock = stack.enter_context(socket.create_connection(("127.0.0.1", sluice.port)))
+            with contextlib.suppress(OSError):
+                sock.sendall(GOOD[:10])
+        wait_for(lambda: sum(w["connections"] for w in sluice.show("workers")) > 10, 5)
+        time.sleep(0.3)
+        assert sum(w["connections"] for w in sluice.show("workers")) <= 20
+
+
+def test_several_listeners(make):
+    """Each family and address is its own."""
+    ports = [free_port() for _ in range(3)]
+    sluice = make(listen=[{"address": f"127.0.0.1:{ports[0]}"}, {"address": f"[::1]:{ports[1]}"},
+                          {"address": f"127.0.0.3:{ports[2]}"}], site={"hosts": ["[::1]", "shop"]})
+    for host, port, name in (("127.0.0.1", ports[0], "shop"), ("::1", ports[1], "[::1]"),
+                             ("127.0.0.3", ports[2], "shop")):
+        with contextlib.closing(socket.create_connection((host, port))) as sock:
+            sock.sendall(b"GET /echo HTTP/1.1\r\nHost: %s:%d\r\nConnection: close\r\n\r\n"
+                         % (name.encode(), port))
+            sock.settimeout(5)
+            got = b""
+            while piece := sock.recv(65536):
+                got += piece
+        assert got.startswith(b"HTTP/1.1 200 ")
+        fields = dict(json.loads(got.split(b"\r\n\r\n", 1)[1])["headers"])
+        assert fields["X-Forwarded-For"] == ("::1" if ":" in host else "127.0.0.1")
+        assert fields["Host"] == name
+    assert sluice.process.poll() is None
 
 
 def test_full_table_evicts_the_idle_then_says_503(make):
