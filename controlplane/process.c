@@ -49,14 +49,6 @@ unsigned process_cpus(unsigned *cpus, unsigned max)
 	return count;
 }
 
-int process_pin(unsigned cpu)
-{
-	cpu_set_t set;
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	return sched_setaffinity(0, sizeof(set), &set) < 0 ? -errno : 0;
-}
-
 uint64_t process_raise_files(uint64_t wanted)
 {
 	struct rlimit limit;

@@ -12,9 +12,6 @@ int process_init_eal(void);
 // The cores this process may run on, ascending. Returns how many (at most `max` are written).
 unsigned process_cpus(unsigned *cpus, unsigned max);
 
-// Pin the calling thread to one core. Returns 0 or -errno.
-int process_pin(unsigned cpu);
-
 // Raise the limit of open files to `wanted`, or to the hard limit. Returns the limit in force.
 uint64_t process_raise_files(uint64_t wanted);
 

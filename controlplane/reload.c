@@ -95,8 +95,10 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 	struct config *next;
 	struct config_machine machine;
 	bill_machine(&machine);
-	if (claims_is_busy(c->claims))
+	if (claims_is_busy(c->claims)) {
+		log_error("reload: the store is busy; nothing has changed, try again");
 		return -EAGAIN;
+	}
 	int ret = config_load(c->config_path, &machine, &next, report);
 	if (ret < 0) {
 		say_if_unreadable(c, restart);

@@ -260,13 +260,13 @@ static void deadline_passed(struct worker *w, struct conn *conn)
 
 void client_deadlines(struct worker *w)
 {
+	static_assert(DUE_MAX <= BURST_MAX, "no burst runs while the due are gone through");
 	struct wheel_entry *due[DUE_MAX];
 	unsigned due_count = wheel_expired(&w->wheel, w->now_us, due, DUE_MAX);
 	for (unsigned i = 0; i < due_count; i++) {
 		char *at = (char *)due[i] - offsetof(struct conn, deadline);
 		struct conn *conn = (struct conn *)at;
-		if (conn->state != CONN_FREE) // another one's deadline may have ended it
-			deadline_passed(w, conn);
+		deadline_passed(w, conn);
 	}
 }
 
