@@ -4,6 +4,7 @@
 
 #include "controlplane/controller/state.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "dataplane/gate/place.h"
@@ -69,13 +70,11 @@ static void move_floor(struct controller *c)
 	const uint64_t passed = calls_pass(&c->calls, now);
 	if (passed > c->passed)
 		c->passed = passed;
-	uint64_t floor = c->passed;
-	const uint64_t present = present_first_key(&c->present);
 	const uint64_t held = holds_first_key(&c->holds, now);
-	floor = present < floor ? present : floor;
-	floor = held < floor ? held : floor;
+	const uint64_t floor = held < c->passed ? held : c->passed;
 	if (floor <= c->floor)
 		return;
+	assert(floor <= present_first_key(&c->present)); // who is present is held for longer
 	uint64_t rank;
 	place_rank(c->line, floor, &rank);
 	const uint64_t settled = state_settled_from(c, c->floor) - state_settled_from(c, floor);
