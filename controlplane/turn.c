@@ -68,8 +68,12 @@ void turn(struct control *c)
 
 void turn_last(struct control *c)
 {
-	uint32_t count = drain_rings(c);
-	claims_turn(c->claims, c->claims_buffer, count, clock_at(&c->clock, clock_monotonic_us()));
+	uint32_t count;
+	do {
+		count = drain_rings(c);
+		claims_turn(c->claims, c->claims_buffer, count,
+			clock_at(&c->clock, clock_monotonic_us()));
+	} while (count > 0);
 }
 
 // A worker is well if it makes turns; it makes some though nothing happens.

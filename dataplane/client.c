@@ -108,9 +108,8 @@ static void discard(struct worker *w, struct conn *conn, size_t bytes)
 // Bytes while an exchange runs: its body, its tunnel, or the next request, which must wait.
 static void feed_exchange(struct worker *w, struct conn *conn, struct span data)
 {
-	uint32_t generation = conn->generation;
 	size_t taken = conn->buffered > 0 ? 0 : exchange_client_data(conn->exchange, data);
-	if (conn->generation != generation || conn->state == CONN_FREE)
+	if (conn->state == CONN_FREE)
 		return;
 	data = span_from(data, taken);
 	if (data.len == 0)

@@ -33,6 +33,7 @@ static int create(struct worker *w);
 static void destroy(struct worker *w);
 static void *run(void *worker);
 static void turn(struct worker *w);
+static void close_all(struct worker *w);
 
 int worker_start(const struct worker_plan *plan, struct worker **worker)
 {
@@ -67,6 +68,7 @@ void worker_stop(struct worker *worker)
 		return;
 	atomic_store(&worker->shown.stop, true);
 	stream_wake(worker->driver);
+	atomic_store(&worker->shown.is_woken, true);
 	pthread_join(worker->thread, NULL);
 	destroy(worker);
 }
@@ -193,6 +195,17 @@ static void pin(unsigned cpu)
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
+// Nothing more is done for anybody: grants on their way to somebody go back.
+static void close_all(struct worker *w)
+{
+	for (uint32_t i = 0; i < w->conns.count_max; i++)
+		if (w->conns.conns[i].state != CONN_FREE)
+			client_close(w, &w->conns.conns[i], true);
+	while (report_answers(w))
+		;
+	report_flush(w);
+}
+
 static void *run(void *worker)
 {
 	struct worker *w = worker;
@@ -203,9 +216,9 @@ static void *run(void *worker)
 	rte_rcu_qsbr_thread_online(quiescent, w->plan.index);
 	while (!atomic_load_explicit(&w->shown.stop, memory_order_relaxed))
 		turn(w);
-	for (uint32_t i = 0; i < w->conns.count_max; i++)
-		if (w->conns.conns[i].state != CONN_FREE)
-			client_close(w, &w->conns.conns[i], true);
+	close_all(w);
+	while (!atomic_load(&w->shown.is_woken))
+		sched_yield(); // control still holds the driver
 	// Here, since a ring is torn down at once only by its own thread: the port is free then.
 	origin_destroy(w->origin);
 	stream_destroy(w->driver);
