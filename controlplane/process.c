@@ -88,7 +88,10 @@ int process_drop(uid_t uid, gid_t gid)
 		return -errno;
 	if (uid != 0 && (setuid(0) == 0 || getuid() == 0))
 		return -EPERM; // it did not stick
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return -errno;
-	return 0;
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+int process_hide_memory(void)
+{
+	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
 }

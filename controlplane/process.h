@@ -24,3 +24,8 @@ int process_user(const char *name, uid_t *uid, gid_t *gid);
 // Become `uid` and `gid` for good, with no supplementary groups, no capabilities and no way back
 // (no_new_privs). Returns 0 or -errno; after a failure the process must end.
 int process_drop(uid_t uid, gid_t gid);
+
+// Let no core dump and no other process of the same user have this one's memory: secrets are in it,
+// in more places than could be left out one by one (the lanes of the MAC engine keep key states).
+// Returns 0 or -errno.
+int process_hide_memory(void);

@@ -209,6 +209,7 @@ void resolve_set_config(struct resolve *resolve, const struct config *config)
 // A table, its arrays and texts in one allocation.
 struct whole {
 	struct origin_table table;
+	struct origin_table_limits *limits; // one an origin
 	struct origin_table_origin *origins;
 	struct origin_table_server *servers;
 };
@@ -223,7 +224,8 @@ static struct whole *allocate(const struct config *config)
 		return NULL;
 	whole->origins = calloc(config->sites.count, sizeof(*whole->origins));
 	whole->servers = calloc(server_max, sizeof(*whole->servers));
-	if (!whole->origins || !whole->servers) {
+	whole->limits = calloc(config->sites.count, sizeof(*whole->limits));
+	if (!whole->origins || !whole->servers || !whole->limits) {
 		resolve_free_table(&whole->table);
 		return NULL;
 	}
@@ -250,6 +252,17 @@ static void add_server(struct whole *whole, const struct config_server *server,
 	to->id = hash ? hash : 1;
 }
 
+static struct origin_table_limits limits_of(const struct config_origin *from)
+{
+	return (struct origin_table_limits){
+		.connect_us = (uint32_t)(from->connect_timeout_ms * 1000),
+		.answer_us = (uint32_t)(from->answer_timeout_ms * 1000),
+		.idle_us = (uint32_t)(from->idle_timeout_ms * 1000),
+		.idle_max = from->idle_timeout_ms ? (uint32_t)from->idle_max : 0,
+		.faults_max = (uint32_t)from->fails,
+		.aside_us = (uint32_t)(from->retry_ms * 1000)};
+}
+
 struct origin_table *resolve_table(struct resolve *resolve)
 {
 	const struct config *config = resolve->config;
@@ -260,6 +273,8 @@ struct origin_table *resolve_table(struct resolve *resolve)
 	for (uint32_t i = 0; i < config->sites.count; i++) {
 		const struct config_site *site = &config->sites.at[i];
 		struct origin_table_origin *origin = &whole->origins[whole->table.origin_count++];
+		whole->limits[i] = limits_of(site->origin);
+		origin->limits = &whole->limits[i];
 		origin->id = XXH3_64bits(site->name, strlen(site->name));
 		origin->name = copy_text(site->name);
 		origin->balance = site->origin->balance == CONFIG_BALANCE_SESSION
@@ -287,6 +302,7 @@ void resolve_free_table(const struct origin_table *table)
 		free((char *)(uintptr_t)whole->origins[i].name.at);
 	for (uint32_t i = 0; i < table->server_count; i++)
 		free((char *)(uintptr_t)whole->servers[i].name.at);
+	free(whole->limits);
 	free(whole->origins);
 	free(whole->servers);
 	free(whole);

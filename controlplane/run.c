@@ -34,7 +34,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define LINES_KNOWN_MAX 65536u // lines in the store, with those of rooms long gone
+#define ORIGIN_IDLE_MAX 4096u // connections kept to one server, whatever origin.idle_max says
 #define ORIGIN_SERVERS_MAX 1024u // addresses of all origins
 #define PARKED_MAX 3000u // of them with a request behind; fewer than a ring takes
 
@@ -51,6 +51,7 @@ int run(const char *config_path, struct config *config)
 	c->config_path = config_path;
 	c->config = config;
 	c->wake_fd = -1;
+	reload_log_level(config);
 	int ret = start(c, &listeners);
 	if (ret == 0) {
 		log_info("ready: %u workers, %u rooms, cluster time %" PRIu64 " ms",
@@ -187,7 +188,7 @@ static int restore(struct control *c)
 	struct claims_plan plan = claims_plan_of(c);
 	struct claims_seams seams = turn_seams;
 	seams.ctx = c;
-	int ret = claims_restore_lines(c->store, LINES_KNOWN_MAX, line_of, c);
+	int ret = claims_restore_lines(c->store, line_of, c);
 	if (ret < 0 || (ret = secrets_create(c->store, now_ms / 1000, &c->secrets)) < 0)
 		return ret;
 	c->claims = claims_create(&plan, c->store, c->words.ended, &seams);
@@ -195,8 +196,7 @@ static int restore(struct control *c)
 		return -ENOMEM;
 	if ((ret = rooms_set(c)) < 0)
 		return ret;
-	if ((ret = claims_restore(c->claims, reload_sessions_total(c) + CONFIG_ROOMS_MAX, now_ms)) <
-		0)
+	if ((ret = claims_restore(c->claims, now_ms)) < 0)
 		return ret;
 	return rooms_load(c);
 }
@@ -233,18 +233,16 @@ static struct worker_plan worker_plan_of(const struct control *c, unsigned index
 	return plan;
 }
 
+// Times and limits of each origin come with the table; here are the bounds of all.
 static void fill_origin_plan(
 	const struct config *config, unsigned worker_count, struct origin_plan *plan)
 {
-	const struct config_origin *origin = config->sites.at[0].origin;
 	uint32_t exchanges = (uint32_t)(config->origin_connections / worker_count);
 	origin_plan_init(plan, exchanges ? exchanges : 1, ORIGIN_SERVERS_MAX);
+	plan->idle_max = ORIGIN_IDLE_MAX;
 	plan->request_head_bytes = (uint32_t)config->http->head_bytes;
-	plan->connect_us = (uint32_t)(origin->connect_timeout_ms * 1000);
-	plan->answer_us = (uint32_t)(origin->answer_timeout_ms * 1000);
-	plan->idle_us = (uint32_t)(origin->idle_timeout_ms * 1000);
-	plan->idle_max = (uint32_t)origin->idle_max;
 	plan->body_us = (uint32_t)(config->http->body_timeout_ms * 1000);
+	plan->body_grace_us = (uint32_t)(config->http->send_timeout_ms * 1000);
 	plan->body_rate = (uint32_t)config->http->rate_min;
 }
 
@@ -331,6 +329,8 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 {
 	int ret = open_store(c);
 	if (ret < 0 || (ret = open_places(c)) < 0 || (ret = drop_privileges(c)) < 0)
+		return ret;
+	if ((ret = process_hide_memory()) < 0)
 		return ret;
 	if ((ret = open_words(c)) < 0 || (ret = begin_clock(c)) < 0)
 		return ret;

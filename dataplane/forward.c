@@ -2,6 +2,7 @@
 
 #include "dataplane/forward.h"
 
+#include "dataplane/act.h"
 #include "dataplane/client.h"
 #include "dataplane/gate/answer.h"
 #include "dataplane/report.h"
@@ -37,8 +38,7 @@ static void remember(struct worker *w, struct conn *conn, const struct item *ite
 	char fields[ANSWER_FIELDS_BYTES_MAX];
 	struct carry_stale stale;
 	struct answer_frame frame = frame_of(w, conn);
-	carry_stale_find(&w->snapshot->map, &item->head, request->room, decision->sets_pass,
-		w->now_s, &stale);
+	act_find_stale(w, item, decision->sets_pass, &stale);
 	frame.site = request->site;
 	frame.stale = &stale;
 	size_t bytes = answer_fields(decision, request, &frame, fields);
@@ -117,15 +117,14 @@ static void resume_later(struct worker *w, struct conn *conn)
 static void pass_rest(struct worker *w, struct item *item)
 {
 	struct conn *conn = item->conn;
-	uint32_t generation = conn->generation;
 	struct span rest = item->rest;
+	stream_resume(w->driver, conn->stream); // first: the exchange may pause it
 	if (item->is_kept) {
 		conn_drop(conn, w->buffers, item->skip + item->head.head_bytes);
 		rest = (struct span){conn->buffer, conn->buffered};
 	}
 	size_t taken = rest.len > 0 ? exchange_client_data(conn->exchange, rest) : 0;
-	if (conn->generation != generation || conn->state == CONN_FREE ||
-		conn->state == CONN_DISCARD)
+	if (conn->state == CONN_FREE || conn->state == CONN_DISCARD)
 		return;
 	if (item->is_kept)
 		conn_drop(conn, w->buffers, (uint32_t)taken);
@@ -133,8 +132,8 @@ static void pass_rest(struct worker *w, struct item *item)
 		return;
 	if (conn->state == CONN_HEAD)
 		resume_later(w, conn); // it has ended already
-	else if (conn->buffered == 0)
-		stream_resume(w->driver, conn->stream);
+	else if (conn->has_ended && conn->buffered == 0)
+		exchange_client_eof(conn->exchange);
 }
 
 void forward(struct worker *w, struct item *item, const struct decision *decision)
@@ -204,9 +203,9 @@ static void on_tunnelled(void *user)
 	struct worker *w = conn->worker;
 	if (conn->buffered == 0)
 		return;
-	uint32_t kept = conn->buffered, generation = conn->generation;
+	uint32_t kept = conn->buffered;
 	exchange_client_data(conn->exchange, (struct span){conn->buffer, kept});
-	if (conn->generation == generation && conn->state == CONN_EXCHANGE)
+	if (conn->state == CONN_EXCHANGE)
 		conn_drop(conn, w->buffers, kept);
 }
 

@@ -90,8 +90,8 @@ enum http_result {
 	HTTP_OK,
 	HTTP_MORE, // incomplete; nothing consumed; call again with more
 	HTTP_BAD, // against the grammar: 400 and close
-	HTTP_TOO_LARGE, // a limit is passed: 431 (414 for the request line) and close
-	HTTP_LINE_TOO_LARGE, // the request line is over its limit
+	HTTP_TOO_LARGE, // a limit is passed: 431 and close
+	HTTP_LINE_TOO_LARGE, // the first line's limit is passed: 414 and close
 	HTTP_VERSION, // a version, but neither HTTP/1.1 nor HTTP/1.0: 505 and close
 };
 

@@ -385,7 +385,7 @@ static void process_start(void)
 		.sliding = w.is_sliding,
 		.direct = true};
 	struct controller_bounds bounds = {4096, 256, 256, seed % 2 ? 64 : 0, seed};
-	CHECK(claims_restore_lines(w.killable.store, 10, line_of, NULL) == 0);
+	CHECK(claims_restore_lines(w.killable.store, line_of, NULL) == 0);
 	CHECK(place_begin(w.line, w.now_ms / PLACE_SLOT_MS));
 	w.controller = controller_create(&limits, &bounds, w.line, w.now_ms);
 	w.ended = ended_init(aligned_alloc(64, ended_bytes(256)), 256);
@@ -393,7 +393,7 @@ static void process_start(void)
 	CHECK(w.controller && w.claims);
 	struct claims_room room = {LINE, w.session_s, GATE_OPEN, w.controller, w.line};
 	claims_set_rooms(w.claims, &room, 1);
-	CHECK(claims_restore(w.claims, 100000, w.now_ms) == 0);
+	CHECK(claims_restore(w.claims, w.now_ms) == 0);
 	claims_turn(w.claims, NULL, 0, w.now_ms);
 }
 
