@@ -90,10 +90,22 @@ static enum http_result read_head(
 	return HTTP_OK;
 }
 
+// It sends and does not read its answers: what it has sent waits until it has (STREAM_WRITABLE).
+static void hold(struct worker *w, struct conn *conn, struct span data)
+{
+	stream_pause(w->driver, conn->stream);
+	if (client_keep_rest(w, conn, data))
+		conn_set_idle(&w->conns, conn, false);
+}
+
 void burst_offer(struct worker *w, struct conn *conn, struct span data)
 {
 	assert(conn->state == CONN_HEAD);
 	assert(!conn->is_pending);
+	if (stream_queued(w->driver, conn->stream) > w->driver->queue_high) {
+		hold(w, conn, data);
+		return;
+	}
 	if (w->item_count == BURST_MAX)
 		burst_run(w);
 	bool is_kept = conn->buffered > 0;
@@ -169,12 +181,6 @@ static void go_on(struct worker *w, const struct after *after)
 	if (after->is_kept)
 		conn_drop(conn, w->buffers, after->done);
 	bool has_more = after->is_kept ? conn->buffered > 0 : after->rest.len > 0;
-	if (has_more && stream_queued(w->driver, conn->stream) > w->driver->queue_high) {
-		// It sends and does not read: the rest waits until it has.
-		if (after->is_kept || client_keep_rest(w, conn, after->rest))
-			conn_set_idle(&w->conns, conn, false);
-		return;
-	}
 	if (has_more)
 		burst_offer(w, conn, after->is_kept ? (struct span){0} : after->rest);
 	else if (conn->has_ended)

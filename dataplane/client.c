@@ -145,12 +145,16 @@ static void peer_ended(struct worker *w, struct conn *conn)
 	conn->has_ended = true;
 	switch (conn->state) {
 	case CONN_EXCHANGE:
-		exchange_client_eof(conn->exchange);
+		if (conn->buffered == 0) // else it ends after what is kept
+			exchange_client_eof(conn->exchange);
 		break;
 	case CONN_PARKED:
 		break; // answered all the same; closed after
 	default:
-		client_close(w, conn, false); // nothing more can come of it
+		if (conn->state == CONN_HEAD && conn->buffered > 0)
+			burst_offer(w, conn, (struct span){0}); // requests that wait, or part of one
+		else
+			client_close(w, conn, false); // nothing more can come of it
 	}
 }
 

@@ -75,8 +75,9 @@ static bool reply_failed(struct worker *w, struct conn *conn, unsigned status)
 	return false;
 }
 
-// The origin gave no answer: send one of ours, and go on if the request's body is over.
-static void end_failed(struct worker *w, struct conn *conn, unsigned status, bool body_ended)
+// The origin gave no answer: send one of ours. Returns whether the connection may go on: it is
+// there, and the request's body is over.
+static bool fail(struct worker *w, struct conn *conn, unsigned status, bool body_ended)
 {
 	static const struct {
 		unsigned status;
@@ -89,11 +90,10 @@ static void end_failed(struct worker *w, struct conn *conn, unsigned status, boo
 	if (!body_ended)
 		conn->close_after = true;
 	if (!reply_failed(w, conn, status))
-		return;
+		return false;
 	if (!body_ended)
 		client_discard(w, conn);
-	else
-		client_answered(w, conn);
+	return body_ended;
 }
 
 static uint64_t ends_us(const struct worker *w, uint32_t ends_s)
@@ -159,7 +159,8 @@ void forward(struct worker *w, struct item *item, const struct decision *decisio
 	wheel_remove(&w->wheel, &conn->deadline);
 	struct exchange *exchange = exchange_begin(w->origin, &begin, &status);
 	if (!exchange) {
-		end_failed(w, conn, status, !request->has_body);
+		if (fail(w, conn, status, !request->has_body))
+			client_answered(w, conn);
 		return;
 	}
 	inside_count(w, COUNTER_forwarded);
@@ -205,21 +206,19 @@ static void on_tunnelled(void *user)
 		return;
 	uint32_t kept = conn->buffered;
 	exchange_client_data(conn->exchange, (struct span){conn->buffer, kept});
-	if (conn->state == CONN_EXCHANGE)
-		conn_drop(conn, w->buffers, kept);
+	if (conn->state != CONN_EXCHANGE)
+		return;
+	conn_drop(conn, w->buffers, kept);
+	if (conn->has_ended)
+		exchange_client_eof(conn->exchange);
 }
 
 static void end_kept(struct worker *w, struct conn *conn)
 {
-	if (conn->buffered == 0) {
+	if (conn->buffered > 0 && !conn->close_after)
+		resume_later(w, conn);
+	else
 		client_answered(w, conn);
-		return;
-	}
-	if (conn->close_after) {
-		client_close(w, conn, false);
-		return;
-	}
-	resume_later(w, conn);
 }
 
 static void on_ended(void *user, const struct exchange_end *end)
@@ -245,7 +244,8 @@ static void on_ended(void *user, const struct exchange_end *end)
 		client_close(w, conn, true);
 		break;
 	case EXCHANGE_FAILED:
-		end_failed(w, conn, end->status, end->body_ended);
+		if (fail(w, conn, end->status, end->body_ended))
+			end_kept(w, conn);
 	}
 }
 

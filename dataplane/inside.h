@@ -80,6 +80,7 @@ struct worker {
 	struct worker_plan plan;
 	struct stream_driver *driver;
 	const struct snapshot *snapshot; // of this turn
+	uint64_t version; // of the one whose origins are in force
 	uint64_t now_us; // CLOCK_MONOTONIC, once a turn
 	uint64_t now_ms; // cluster time
 	uint32_t now_s;

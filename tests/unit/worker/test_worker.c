@@ -14,6 +14,7 @@
 
 #define PAGE "GET /derby/ HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n\r\n"
 #define ABOUT "GET /about HTTP/1.1\r\nHost: localhost\r\n\r\n"
+#define HEALTH "GET /.sluice/health HTTP/1.1\r\nHost: x\r\n\r\n"
 
 static struct stage stage;
 
@@ -163,6 +164,82 @@ static void test_a_head_in_two_parts(void **state)
 	assert_int_equal(stage_heard(visitor, "HTTP/1.1 200"), 3);
 }
 
+// The origin gives no answer to the first of two requests: the second is asked all the same.
+static void test_a_failed_exchange_does_not_hold_up_the_next(void **state)
+{
+	(void)state;
+	struct fake_stream *visitor = stage_visitor(&stage);
+	stage_says(&stage, visitor,
+		"GET /one HTTP/1.1\r\nHost: localhost\r\n\r\n"
+		"GET /.sluice/health HTTP/1.1\r\nHost: x\r\n\r\n");
+	struct fake_stream *origin = stage_origin(&stage);
+	fake_peer_opens(&stage.fake, origin);
+	stage_turn(&stage, 1);
+	stage_says(&stage, origin, "nonsense\r\n\r\n");
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 502"), 1);
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 200"), 1);
+	assert_int_equal(stage.w->conns.idle_count, 1);
+	assert_false(visitor->is_paused);
+}
+
+// What follows a request is answered too when the visitor has already said that nothing more comes.
+static void test_an_end_behind_pipelined_requests(void **state)
+{
+	(void)state;
+	struct fake_stream *visitor = stage_visitor(&stage);
+	fake_peer_sends(&stage.fake, visitor, SPAN(ABOUT ABOUT HEALTH));
+	fake_peer_ends(&stage.fake, visitor);
+	stage_turn(&stage, 1);
+	for (int i = 0; i < 2; i++) {
+		struct fake_stream *origin = stage_origin(&stage);
+		fake_peer_opens(&stage.fake, origin);
+		stage_turn(&stage, 1);
+		stage_says(&stage, origin,
+			"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\na");
+	}
+	assert_int_equal(stage_heard(visitor, "\r\n\r\na"), 2);
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 200"), 3);
+	assert_false(visitor->is_used); // closed
+	assert_false(visitor->was_reset);
+}
+
+// Who sends requests and reads no answers is not read either; then all are answered, in order.
+static void test_who_does_not_read_is_not_read(void **state)
+{
+	(void)state;
+	struct fake_stream *visitor = stage_visitor(&stage);
+	fake_peer_takes(&stage.fake, visitor, 0);
+	for (int i = 0; i < 20; i++)
+		stage_says(&stage, visitor, PAGE);
+	fake_peer_ends(&stage.fake, visitor);
+	stage_turn(&stage, 1);
+	assert_true(visitor->is_paused);
+	assert_int_equal(stage_counter(&stage, COUNTER_pages), 1);
+	for (int i = 0; i < 30; i++) {
+		fake_peer_takes(&stage.fake, visitor, SIZE_MAX);
+		stage_turn(&stage, 1);
+		visitor->window = 0;
+	}
+	visitor->window = SIZE_MAX;
+	stage_turn(&stage, 1);
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 200"), 20);
+	assert_false(visitor->is_used);
+}
+
+// A new snapshot may lie where the one before it lay: its origins are in force all the same.
+static void test_a_snapshot_in_the_place_of_another(void **state)
+{
+	(void)state;
+	static const struct origin_table_origin without_servers = {.id = 1};
+	static const struct origin_table nobody = {
+		.generation = 2, .origin_count = 1, .origins = &without_servers};
+	stage.snapshot->version++;
+	stage.snapshot->origins = &nobody;
+	struct fake_stream *visitor = stage_visitor(&stage);
+	stage_says(&stage, visitor, ABOUT);
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 502"), 1);
+}
+
 int main(void)
 {
 	char *arguments[] = {"test", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",
@@ -177,6 +254,10 @@ int main(void)
 		STORY(test_grants_on_their_way_go_back_at_the_end),
 		STORY(test_a_connection_rests_after_being_parked),
 		STORY(test_a_head_in_two_parts),
+		STORY(test_a_failed_exchange_does_not_hold_up_the_next),
+		STORY(test_an_end_behind_pipelined_requests),
+		STORY(test_who_does_not_read_is_not_read),
+		STORY(test_a_snapshot_in_the_place_of_another),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
