@@ -59,6 +59,15 @@ void act(struct worker *w, struct item *item)
 		reply(w, item, &decision);
 }
 
+// Until when the session of a pass is known to have been renewed; 0: not.
+static uint32_t renewed_until(const struct worker *w, const struct gate_token *pass)
+{
+	if (!pass)
+		return 0;
+	const struct renewal *renewal = &w->renewals[pass->token.key % RENEWALS_MAX];
+	return renewal->session == pass->token.key ? renewal->expires : 0;
+}
+
 static void decide_item(struct worker *w, struct item *item, struct decision *decision)
 {
 	const struct gate_request *request = &item->request;
@@ -68,6 +77,7 @@ static void decide_item(struct worker *w, struct item *item, struct decision *de
 		.answer_is_late = item->answer_is_late,
 		.pass_has_ended =
 			request->pass && ended_has(words->ended, request->pass->token.key),
+		.pass_renewed = renewed_until(w, request->pass),
 		.is_held = w->is_held,
 		.is_draining = w->is_draining,
 		.is_unhealthy = atomic_load_explicit(&words->is_unhealthy, memory_order_relaxed),

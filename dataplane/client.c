@@ -152,7 +152,8 @@ static void peer_ended(struct worker *w, struct conn *conn)
 		break; // answered all the same; closed after
 	default:
 		if (conn->state == CONN_HEAD && conn->buffered > 0)
-			burst_offer(w, conn, (struct span){0}); // requests that wait, or part of one
+			burst_offer(
+				w, conn, (struct span){0}); // requests that wait, or part of one
 		else
 			client_close(w, conn, false); // nothing more can come of it
 	}

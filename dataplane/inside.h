@@ -35,6 +35,7 @@
 #define EVENTS_MAX 256 // events of one turn
 #define DUE_MAX 64u // deadlines of one turn
 #define CLOSE_MAX 256u // idle connections closed in one turn while draining
+#define RENEWALS_MAX 4096u // sessions renewed by command whose pass may not have been told yet
 #define ANSWERS_MAX 256u // claim answers of one turn
 #define REPLY_BYTES_MAX 32768u // an answer of ours: a head and a page
 #define SITES_MAX 1024u // sites whose pre-flights are counted
@@ -56,6 +57,12 @@ struct item {
 // A visitor's connection whose exchange ended while bytes of the next request were kept.
 struct resumed {
 	uint32_t index, generation;
+};
+
+// A session that the origin's command has renewed: its next answer carries the new pass.
+struct renewal {
+	uint64_t session;
+	uint32_t expires; // unix s
 };
 
 // Pre-flights of one site in the second under way.
@@ -103,6 +110,7 @@ struct worker {
 	struct resumed *resumed; // one per connection at most
 	uint32_t resumed_count;
 	struct preflights preflights[SITES_MAX];
+	struct renewal renewals[RENEWALS_MAX]; // by session id; a later one takes the place
 	uint32_t parked_count;
 
 	struct claim *reports; // a ring of WORKER_REPORTS_MAX
