@@ -52,8 +52,8 @@ struct controller_limits {
 	bool direct; // newcomers may be admitted without a ticket while nobody waits
 };
 
-// Hard bounds, fixed at creation; memory is 200 bytes for each session, 72 for each of the present
-// and 40 for each of the left.
+// Hard bounds, fixed at creation; memory is 160 to 224 bytes for each session (hash tables are
+// powers of two), 52 for each of the present, 32 for each of the left, 132 for each put off.
 struct controller_bounds {
 	uint32_t sessions_max; // sessions, and claimed ids kept; full: nobody is granted (counted)
 	uint32_t present_max; // present visitors; full: the smallest keys are kept, and floor waits
