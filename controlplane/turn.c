@@ -19,11 +19,12 @@ static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms);
 // What refused claims of the called workers have published since the last turn.
 static void take_refused(struct control *c, uint64_t now_ms)
 {
+	struct worker_refused refused[GATE_MAP_ROOMS_MAX];
 	for (unsigned i = 0; i < c->worker_count; i++) {
-		uint32_t line_id, poll_after;
-		uint64_t key;
-		if (worker_take_refused(c->workers[i], &line_id, &key, &poll_after))
-			claims_refused(c->claims, line_id, key, poll_after, now_ms);
+		unsigned count = worker_take_refused(c->workers[i], refused);
+		for (unsigned j = 0; j < count; j++)
+			claims_refused(c->claims, refused[j].line_id, refused[j].key,
+				refused[j].poll_after, now_ms);
 	}
 }
 

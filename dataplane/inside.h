@@ -70,17 +70,22 @@ struct preflights {
 	uint32_t second, count;
 };
 
+// Claims refused in a room since control looked. Control swaps the key out; a race leaves floor a
+// turn lower than need be, never higher.
+struct refused {
+	_Atomic uint64_t key; // the smallest; UINT64_MAX: none
+	_Atomic uint32_t line_id; // of the room; another one may have the index after a reload
+	_Atomic uint32_t poll_after; // s; the longest told
+};
+
 // What control reads of a worker; the only part that two threads touch.
 struct worker_shown {
 	struct counters counters;
 	_Atomic uint32_t connections, busy;
 	_Atomic bool stop; // written: control
 	_Atomic bool is_woken; // written: control, after `stop`: it is done with the driver
-	// The smallest key refused since control looked; a spin-free lock of one bit in
-	// refused_busy is not worth it: control swaps the key out, and a race leaves floor a turn
-	// lower than need be.
-	_Atomic uint64_t refused_key; // UINT64_MAX: none
-	_Atomic uint32_t refused_line, refused_poll_after;
+	_Atomic bool has_refused; // since control looked
+	struct refused refused[GATE_MAP_ROOMS_MAX]; // by the room's index
 };
 
 struct worker {

@@ -68,8 +68,8 @@ static int memory_poll(
 			events[count++] = (struct stream_event){
 				STREAM_DATA, 0, stream, {request, sizeof(request) - 1}};
 		} else if (d->is_done[i]) {
-			d->is_done[i] = false;
-			events[count++] = (struct stream_event){STREAM_EOF, 0, stream, {0}};
+			d->is_open[i] = false;
+			events[count++] = (struct stream_event){STREAM_CLOSED, 0, stream, {0}};
 		}
 	}
 	return count;
@@ -279,9 +279,8 @@ static void test_everything_at_once(void **state)
 		while (rte_rcu_qsbr_check(stage.words.quiescent, token, false) != 1)
 			usleep(50);
 		destroy(before); // the worker is in the new one
-		uint32_t line_id, poll_after;
-		uint64_t key;
-		worker_take_refused(stage.worker, &line_id, &key, &poll_after);
+		struct worker_refused refused[GATE_MAP_ROOMS_MAX];
+		worker_take_refused(stage.worker, refused);
 	}
 	const struct counters *counters = worker_counters(stage.worker);
 	for (int i = 0; i < COUNTER_COUNT; i++)
