@@ -222,6 +222,15 @@ bool controller_leave(struct controller *c, uint64_t key, uint64_t visitor, uint
 	return true;
 }
 
+uint64_t controller_session(struct controller *c, uint64_t visitor, uint32_t *expires)
+{
+	const struct session *known = sessions_of_visitor(&c->sessions, visitor);
+	if (!known || known->state != SESSION_ACTIVE)
+		return 0;
+	*expires = known->expires;
+	return known->session;
+}
+
 void controller_release(struct controller *c, uint64_t count, uint64_t now_ms)
 {
 	state_advance(c, now_ms);

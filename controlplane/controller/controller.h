@@ -158,6 +158,9 @@ void controller_free(struct controller *c, uint64_t session, uint64_t now_ms);
 // left_max is reached (it lapses instead).
 bool controller_leave(struct controller *c, uint64_t key, uint64_t visitor, uint64_t now_ms);
 
+// The session that a visitor holds, and its end in *expires (unix s); 0: none.
+uint64_t controller_session(struct controller *c, uint64_t visitor, uint32_t *expires);
+
 // `release N`: call N more people than the limits would, now, as far as there are so many; capacity
 // and rate still hold for the grants. While not available it waits until it is.
 void controller_release(struct controller *c, uint64_t count, uint64_t now_ms);
