@@ -14,7 +14,8 @@
 static void decide_item(struct worker *w, struct item *item, struct decision *decision);
 static void reply(struct worker *w, struct item *item, const struct decision *decision);
 static bool park(struct worker *w, struct item *item, const struct decision *decision);
-static void count_decision(struct worker *w, const struct decision *decision);
+static void count_decision(
+	struct worker *w, const struct item *item, const struct decision *decision);
 
 static bool method_is_ours_to_refuse(const struct item *item)
 {
@@ -34,6 +35,7 @@ void act(struct worker *w, struct item *item)
 {
 	struct decision decision;
 	if (method_is_ours_to_refuse(item)) {
+		inside_count(w, COUNTER_bad_method);
 		act_refuse(w, item->conn, 501);
 		return;
 	}
@@ -48,11 +50,10 @@ void act(struct worker *w, struct item *item)
 		report_refused(
 			w, decision.claim.line_id, decision.claim.key, decision.claim.poll_after);
 	if (decision.is_preflight && !preflight_may_pass(w, item->request.site)) {
-		inside_count(w, COUNTER_preflight_limited);
 		decision.action = DECIDE_ANSWER;
 		decision.answer = DECIDE_UNAVAILABLE;
 	}
-	count_decision(w, &decision);
+	count_decision(w, item, &decision);
 	if (decision.action == DECIDE_FORWARD)
 		forward(w, item, &decision);
 	else if (decision.action == DECIDE_ANSWER)
@@ -85,25 +86,48 @@ static void decide_item(struct worker *w, struct item *item, struct decision *de
 		report_gone(w, answer);
 }
 
-// Why a request that nobody admitted did not get a claim, and what was done.
-static void count_decision(struct worker *w, const struct decision *decision)
+// Of a request with neither pass nor place.
+static enum counter why_unavailable(const struct item *item, const struct decision *decision)
 {
+	if (decision->is_preflight)
+		return COUNTER_preflight_limited;
+	bool draws = item->request.draws && !item->request.is_prefetch;
+	return draws ? COUNTER_draining : COUNTER_unguarded_method;
+}
+
+static void count_answer(struct worker *w, const struct item *item, const struct decision *decision)
+{
+	static const int16_t counters[] = {[DECIDE_PAGE] = COUNTER_pages,
+		[DECIDE_STATUS] = COUNTER_polls,
+		[DECIDE_UNKNOWN] = COUNTER_unknown,
+		[DECIDE_CROSS_SITE] = COUNTER_cross_site,
+		[DECIDE_NOT_FOUND] = COUNTER_not_found,
+		[DECIDE_METHOD] = COUNTER_bad_method,
+		[DECIDE_BAD_TARGET] = COUNTER_bad_target,
+		[DECIDE_MISDIRECTED] = COUNTER_misdirected,
+		[DECIDE_DRAW_NONE] = COUNTER_not_found};
+	assert(decision->answer < sizeof(counters) / sizeof(counters[0]));
+	if (decision->answer == DECIDE_UNAVAILABLE)
+		inside_count(w, why_unavailable(item, decision));
+	else if (counters[decision->answer] > 0)
+		inside_count(w, (enum counter)counters[decision->answer]);
+}
+
+// What was done for a request, or why nothing was.
+static void count_decision(
+	struct worker *w, const struct item *item, const struct decision *decision)
+{
+	bool was_asked = item->answer || item->answer_is_late;
+	if (decision->refuses_claim && !was_asked)
+		inside_count(w, COUNTER_held);
 	if (decision->was_minted)
 		inside_count(w, COUNTER_tickets);
 	if (decision->sets_pass)
 		inside_count(w, COUNTER_granted);
-	if (decision->action != DECIDE_ANSWER)
-		return;
-	static const int16_t counters[] = {[DECIDE_PAGE] = COUNTER_pages,
-		[DECIDE_STATUS] = COUNTER_polls,
-		[DECIDE_UNKNOWN] = COUNTER_bad_token,
-		[DECIDE_LEFT] = COUNTER_left,
-		[DECIDE_UNAVAILABLE] = COUNTER_unguarded_method,
-		[DECIDE_BAD_TARGET] = COUNTER_bad_target,
-		[DECIDE_MISDIRECTED] = COUNTER_misdirected};
-	if (decision->answer < sizeof(counters) / sizeof(counters[0]) &&
-		counters[decision->answer] > 0)
-		inside_count(w, (enum counter)counters[decision->answer]);
+	if (decision->action == DECIDE_ANSWER)
+		count_answer(w, item, decision);
+	else if (decision->is_preflight)
+		inside_count(w, COUNTER_preflights);
 }
 
 // Keep the request and ask control. Returns false if it cannot be asked; a connection that could
@@ -161,6 +185,8 @@ static bool send_reply(struct worker *w, struct conn *conn, size_t bytes)
 // Reports that go with an answer: a place or a session given back.
 static void report_left(struct worker *w, const struct item *item, const struct decision *decision)
 {
+	counters_add(
+		&w->shown.counters, COUNTER_left, decision->leaves_ticket + decision->leaves_pass);
 	const struct gate_room *room = item->request.room;
 	if (!decision->leaves_ticket && !decision->leaves_pass)
 		return;

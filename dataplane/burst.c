@@ -143,6 +143,16 @@ void burst_offer_answered(struct worker *w, struct conn *conn, const struct clai
 	conn->is_pending = true;
 }
 
+static void count_tokens(
+	struct worker *w, const struct item *item, enum gate_token_state state, enum counter which)
+{
+	if (item->answer || item->answer_is_late)
+		return; // they were counted before it was parked
+	for (uint32_t i = 0; i < item->request.token_count; i++)
+		if (item->request.tokens[i].state == state)
+			inside_count(w, which);
+}
+
 // Decode the tokens of all requests and compute their MACs side by side.
 static void verify(struct worker *w)
 {
@@ -152,8 +162,7 @@ static void verify(struct worker *w)
 		uint32_t jobs = gate_request_tokens(&item->request, &w->snapshot->secrets,
 			&item->conn->remembered, w->now_s, &w->jobs[job_count]);
 		job_count += jobs;
-		if (jobs == 0 && item->request.token_count > 0)
-			inside_count(w, COUNTER_tokens_remembered);
+		count_tokens(w, item, GATE_TOKEN_VALID, COUNTER_tokens_remembered);
 	}
 	if (job_count > 0)
 		mac_burst(w->mac, w->jobs, job_count);
@@ -161,6 +170,7 @@ static void verify(struct worker *w)
 	for (uint32_t i = 0; i < w->item_count; i++) {
 		struct item *item = &w->items[i];
 		gate_request_settle(&item->request, &item->conn->remembered, w->now_s);
+		count_tokens(w, item, GATE_TOKEN_NONE, COUNTER_bad_token);
 	}
 }
 

@@ -101,8 +101,10 @@ static void opened(struct worker *w, struct stream *stream)
 static void discard(struct worker *w, struct conn *conn, size_t bytes)
 {
 	conn->discarded += bytes;
-	if (conn->discarded > WORKER_DISCARD_BYTES)
-		client_close(w, conn, true);
+	if (conn->discarded <= WORKER_DISCARD_BYTES)
+		return;
+	inside_count(w, COUNTER_drain_full);
+	client_close(w, conn, true);
 }
 
 // Bytes while an exchange runs: its body, its tunnel, or the next request, which must wait.
@@ -152,7 +154,7 @@ static void peer_ended(struct worker *w, struct conn *conn)
 		break; // answered all the same; closed after
 	default:
 		if (conn->state == CONN_HEAD && conn->buffered > 0)
-			burst_offer(w, conn, (struct span){0}); // requests that wait, or part of one
+			burst_offer(w, conn, (struct span){0}); // requests that wait, or a part
 		else
 			client_close(w, conn, false); // nothing more can come of it
 	}
