@@ -143,11 +143,12 @@ void burst_offer_answered(struct worker *w, struct conn *conn, const struct clai
 	conn->is_pending = true;
 }
 
+// Count the tokens of a request that stand so; once, though it may be read again after a claim.
 static void count_tokens(
 	struct worker *w, const struct item *item, enum gate_token_state state, enum counter which)
 {
 	if (item->answer || item->answer_is_late)
-		return; // they were counted before it was parked
+		return;
 	for (uint32_t i = 0; i < item->request.token_count; i++)
 		if (item->request.tokens[i].state == state)
 			inside_count(w, which);

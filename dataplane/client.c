@@ -103,7 +103,7 @@ static void discard(struct worker *w, struct conn *conn, size_t bytes)
 	conn->discarded += bytes;
 	if (conn->discarded <= WORKER_DISCARD_BYTES)
 		return;
-	inside_count(w, COUNTER_drain_full);
+	inside_count(w, COUNTER_drain_timeout);
 	client_close(w, conn, true);
 }
 
@@ -154,7 +154,7 @@ static void peer_ended(struct worker *w, struct conn *conn)
 		break; // answered all the same; closed after
 	default:
 		if (conn->state == CONN_HEAD && conn->buffered > 0)
-			burst_offer(w, conn, (struct span){0}); // requests that wait, or a part
+			burst_offer(w, conn, (struct span){0}); // requests wait, or part of one
 		else
 			client_close(w, conn, false); // nothing more can come of it
 	}
@@ -249,7 +249,7 @@ static void deadline_passed(struct worker *w, struct conn *conn)
 	default:
 		assert(conn->state == CONN_DISCARD);
 		inside_count(w, COUNTER_drain_timeout);
-		client_close(w, conn, true);
+		client_close(w, conn, false); // our answer may still be on its way
 	}
 }
 

@@ -25,17 +25,17 @@
 // What was refused or dropped, and why.
 #define COUNTERS_DROPS(X) \
 	X(bad_head, "400: head against the grammar") \
-	X(bad_body, "400: body against the grammar or cut short") \
+	X(bad_body, "400: body against the grammar, or cut short") \
 	X(bad_target, "400: target that names two rooms or hosts, climbs, or is badly escaped") \
 	X(head_too_large, "431 or 414: head over a limit") \
 	X(bad_version, "505: not HTTP/1.x") \
 	X(misdirected, "421: host that no site names") \
-	X(bad_method, "501 or 405: method that is not served there") \
-	X(not_found, "404: no such room or page under /.sluice/") \
-	X(cross_site, "403: leave asked for by another site's page") \
+	X(bad_method, "501 or 405: method not served, or not by that endpoint") \
+	X(not_found, "404: no such room or endpoint under /.sluice/") \
+	X(cross_site, "403: asked to leave by a page of another site") \
 	X(bad_token, "tokens that did not hold") \
 	X(unknown, "401: status poll without a token that holds") \
-	X(unguarded_method, "503: no pass, and not a request that draws a ticket") \
+	X(unguarded_method, "503: no pass, and no ticket for such a request") \
 	X(draining, "503: newcomer while draining") \
 	X(table_full, "503: connection table full") \
 	X(source_full, "503: source has its share of connections") \
@@ -43,9 +43,8 @@
 	X(head_timeout, "408: head not complete in time") \
 	X(idle_timeout, "idle connections closed") \
 	X(slow_body, "408: body slower than the minimum rate, or not whole in time") \
-	X(drain_timeout, "reset: peer did not end within 2 s of its last answer") \
-	X(drain_full, "reset: 256 kB came after the last answer") \
-	X(buffers_exhausted, "no buffer left: 503, closed, or the pass comes later") \
+	X(drain_timeout, "closed while discarding what nobody wanted: too late or too much") \
+	X(buffers_exhausted, "503 or closed: no buffer left") \
 	X(write_failed, "closed: the driver could not take the answer") \
 	X(claim_ring_full, "claims not sent: ring full") \
 	X(claim_timeout, "claims not answered within a second") \
@@ -55,7 +54,7 @@
 	X(held, "called, but not claimed: nothing is granted now") \
 	X(origin_failed, "502: origin down or against the grammar") \
 	X(origin_late, "504: origin did not answer in time") \
-	X(exchanges_full, "503: no exchange left, or no buffer for one") \
+	X(exchanges_full, "503: no exchange left, or no buffer or stream for one") \
 	X(preflight_limited, "503: pre-flights over their rate") \
 	X(pipeline_full, "431 or closed: pipelined bytes beyond the buffer") \
 	X(peer_gone, "peers that left while something was due to them")

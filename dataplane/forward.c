@@ -21,8 +21,9 @@ static struct answer_frame frame_of(const struct worker *w, const struct conn *c
 		.is_secure = conn->is_secure};
 }
 
-// What must be known of the request when its answer comes.
-static void remember(struct worker *w, struct conn *conn, const struct item *item,
+// What must be known of the request when its answer comes. Returns false if there is no buffer for
+// what is to be added to it.
+static bool remember(struct worker *w, struct conn *conn, const struct item *item,
 	const struct decision *decision)
 {
 	const struct gate_request *request = &item->request;
@@ -43,15 +44,14 @@ static void remember(struct worker *w, struct conn *conn, const struct item *ite
 	frame.stale = &stale;
 	size_t bytes = answer_fields(decision, request, &frame, fields);
 	if (bytes == 0)
-		return;
+		return true;
 	conn->extra = buffers_take(w->buffers);
-	if (!conn->extra) {
-		inside_count(w, COUNTER_buffers_exhausted); // the pass comes with a later answer
-		return;
-	}
+	if (!conn->extra)
+		return false;
 	assert(bytes <= w->plan.buffer_bytes);
 	memcpy(conn->extra, fields, bytes);
 	conn->extra_bytes = (uint32_t)bytes;
+	return true;
 }
 
 // An answer in place of the origin's, with the pass that may have been granted: the session is
@@ -137,13 +137,27 @@ static void pass_rest(struct worker *w, struct item *item)
 		exchange_client_eof(conn->exchange);
 }
 
+// There is no buffer for the pass: one that is not handed out is none, and its grant goes back.
+static void refuse_without_buffer(
+	struct worker *w, struct item *item, const struct decision *decision)
+{
+	const struct claim_answer *answer = item->answer;
+	inside_count(w, COUNTER_buffers_exhausted);
+	if (answer && answer->verdict == CLAIM_GRANTED && answer->session == decision->session)
+		report_gone(w, answer);
+	act_refuse(w, item->conn, 503);
+}
+
 void forward(struct worker *w, struct item *item, const struct decision *decision)
 {
 	struct conn *conn = item->conn;
 	const struct gate_request *request = &item->request;
+	if (!remember(w, conn, item, decision)) {
+		refuse_without_buffer(w, item, decision);
+		return;
+	}
 	if (decision->is_uncounted)
 		report_passed(w, request->room);
-	remember(w, conn, item, decision);
 	struct exchange_request begin = {.client_driver = w->driver,
 		.client = conn->stream,
 		.user = conn,

@@ -162,7 +162,8 @@ static int create(struct worker *w)
 	}
 	w->sources = source_table_init(
 		sources, w->conns.count_max, plan->connections_per_source, random_u64(w->random));
-	atomic_store(&w->shown.refused_key, UINT64_MAX);
+	for (unsigned i = 0; i < GATE_MAP_ROOMS_MAX; i++)
+		atomic_store(&w->shown.refused[i].key, UINT64_MAX);
 	return 0;
 }
 

@@ -9,7 +9,7 @@
 
 #include "dataplane/gate/pace.h"
 
-// What is in force was seen in this second too.
+// What is in force was seen in this second too. Ranks never fall, so the first one is the smallest.
 static void carry(struct told *t, uint64_t second)
 {
 	struct told_second *s = &t->seconds[second % TOLD_SECONDS];
@@ -18,8 +18,6 @@ static void carry(struct told *t, uint64_t second)
 		s->second = second;
 		return;
 	}
-	if (t->now.rank < s->rank)
-		s->rank = t->now.rank;
 	if (t->now.wait > s->wait)
 		s->wait = t->now.wait;
 	s->unknown |= t->now.unknown;
