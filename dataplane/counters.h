@@ -75,12 +75,14 @@ struct counters {
 extern const char *const counters_names[COUNTER_COUNT];
 extern const char *const counters_texts[COUNTER_COUNT];
 
+// The worker only.
 static inline void counters_add(struct counters *counters, enum counter which, uint64_t by)
 {
 	uint64_t value = atomic_load_explicit(&counters->of[which], memory_order_relaxed);
 	atomic_store_explicit(&counters->of[which], value + by, memory_order_relaxed);
 }
 
+// Any thread, at any time.
 static inline uint64_t counters_get(const struct counters *counters, enum counter which)
 {
 	return atomic_load_explicit(&counters->of[which], memory_order_relaxed);
