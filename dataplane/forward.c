@@ -83,7 +83,8 @@ static bool fail(struct worker *w, struct conn *conn, unsigned status, bool body
 		unsigned status;
 		enum counter counter;
 	} counters[] = {{502, COUNTER_origin_failed}, {504, COUNTER_origin_late},
-		{503, COUNTER_exchanges_full}, {408, COUNTER_slow_body}, {400, COUNTER_bad_head}};
+		{503, COUNTER_exchanges_full}, {408, COUNTER_slow_body}, {400, COUNTER_bad_body},
+		{431, COUNTER_head_too_large}};
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
 		if (counters[i].status == status)
 			inside_count(w, counters[i].counter);

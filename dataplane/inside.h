@@ -125,6 +125,7 @@ struct worker {
 	unsigned long thread; // pthread_t
 };
 
+// Count one.
 static inline void inside_count(struct worker *w, enum counter which)
 {
 	counters_add(&w->shown.counters, which, 1);

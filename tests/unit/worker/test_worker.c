@@ -4,8 +4,6 @@
 
 #include "dataplane/gate/place.h"
 
-#include <rte_eal.h>
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -435,9 +433,7 @@ static void test_a_full_table_says_so(void **state)
 
 int main(void)
 {
-	char *arguments[] = {"test", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",
-		"--log-level=error", "-m", "64", "-l", "0"};
-	if (rte_eal_init(sizeof(arguments) / sizeof(arguments[0]), arguments) < 0)
+	if (!stage_open())
 		return 1;
 #define STORY(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
