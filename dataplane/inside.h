@@ -93,6 +93,7 @@ struct worker {
 	uint32_t now_s;
 	bool is_held; // control's heartbeat is old: park nothing
 	bool is_draining;
+	uint64_t ended_version, cut_version; // of the set and of the snapshot, when last looked for
 	char date[32]; // IMF-fixdate of now_s
 	uint32_t date_s; // for which `date` stands
 

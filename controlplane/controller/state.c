@@ -83,6 +83,16 @@ bool state_nobody_waits(const struct controller *c)
 	return place_total(c->line) <= c->floor_rank + state_settled_from(c, c->floor);
 }
 
+bool state_nobody_waited(const struct controller *c, uint64_t ms)
+{
+	const uint64_t key = place_key_of_ms(ms);
+	uint64_t before;
+	place_rank(c->line, key, &before);
+	const uint64_t settled = state_settled_from(c, c->floor);
+	const uint64_t later = key > c->floor ? state_settled_from(c, key) : settled;
+	return before <= c->floor_rank + (settled - later);
+}
+
 uint64_t state_waiting(const struct controller *c)
 {
 	const uint32_t left = keyset_count(&c->left) - keyset_below(&c->left, c->threshold, 0);

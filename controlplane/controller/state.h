@@ -82,6 +82,10 @@ uint64_t state_settled_from(const struct controller *c, uint64_t key);
 // Whether every ticket drawn was used, given back, or has lapsed; of all that the word knows now.
 bool state_nobody_waits(const struct controller *c);
 
+// Whether every ticket drawn before `ms` had been settled: tickets drawn later do not stand before
+// a newcomer who was told then that nobody waits.
+bool state_nobody_waited(const struct controller *c, uint64_t ms);
+
 // Tickets at or beyond the threshold that were not given back.
 uint64_t state_waiting(const struct controller *c);
 

@@ -140,7 +140,8 @@ static bool give_ticket(struct controller *c, const struct claim *claim, uint64_
 static void give_direct(struct controller *c, const struct claim *claim, uint64_t session,
 	struct claim_answer *answer)
 {
-	if (!c->available || !c->limits.direct || !state_nobody_waits(c) ||
+	// Its worker saw nobody wait when it took from `open`; who drew a ticket since comes after.
+	if (!c->available || !c->limits.direct || !state_nobody_waited(c, claim->sent_ms) ||
 		!admit(c, claim, session)) {
 		say(c, answer, CLAIM_REFUSED, NULL);
 		return;

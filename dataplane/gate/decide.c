@@ -325,7 +325,7 @@ static bool is_renewal_due(const struct view *v)
 {
 	const struct token *pass = v->pass;
 	return v->room->sliding && v->room->state != GATE_CLOSED &&
-	       v->in->now_s >= pass->issued + (pass->expires - pass->issued) / 2;
+	       2ull * v->in->now_s > (uint64_t)pass->issued + pass->expires; // both are rounded
 }
 
 // A pass that holds lets in. In the second half of a sliding one control is asked for a new end.
