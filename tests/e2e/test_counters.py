@@ -17,6 +17,7 @@ HEAD_TIMEOUT_S = 3
 CONNECTIONS = 64
 PER_SOURCE = 40
 EXCHANGES = 2
+FIELDS = 20
 CHUNKED = "Transfer-Encoding: chunked\r\n"
 HEALTH = b"GET /.sluice/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LIST = (ROOT / "dataplane/counters.h").read_text()
@@ -25,24 +26,35 @@ DROPS = set(re.findall(r"X\((\w+), ", LIST.split("#define COUNTERS_DROPS")[1]))
 
 @pytest.fixture(scope="module")
 def sluice():
-    """Sites: the shop; one whose origin is down; one whose origin never answers."""
-    origin, silent = Origin(), socket.create_server(("127.0.0.1", 0))
-    to_silent = {"servers": [f"127.0.0.1:{silent.getsockname()[1]}"], "answer_timeout": "1s"}
+    """Sites: the shop; others whose origin is down, never answers, or never lets one in."""
+    origin, silent, full = Origin(), listener(16), listener(0)
+    waiting = socket.create_connection(full.getsockname())
     one = Sluice(origin.port, rooms=[room(capacity=1)], site={"preflight_rate": "1/s"}, top={
         "workers": [min(os.sched_getaffinity(0))], "connections": CONNECTIONS,
         "connections_per_source": PER_SOURCE, "origin_connections": EXCHANGES,
         "http": {"head_timeout": f"{HEAD_TIMEOUT_S}s", "idle_timeout": "2s",
-                 "body_timeout": "1s"}})
+                 "fields_max": FIELDS, "rate_min": "1k", "send_timeout": "1s",
+                 "body_timeout": "2s"}})
     one.config["sites"] += [
-        {"name": "down", "hosts": ["down.example"],
-         "origin": {"servers": [f"127.0.0.1:{free_port()}"]}},
-        {"name": "silent", "hosts": ["silent.example"], "origin": to_silent}]
-    with contextlib.closing(silent):
-        try:
-            yield one.start()
-        finally:
-            one.destroy()
-            origin.stop()
+        site("down", free_port()),
+        site("silent", silent.getsockname()[1], answer_timeout="1s"),
+        site("full", full.getsockname()[1], connect_timeout="300ms")]
+    try:
+        yield one.start()
+    finally:
+        one.destroy()
+        origin.stop()
+        for sock in (silent, full, waiting):
+            sock.close()
+
+
+def listener(backlog):
+    return socket.create_server(("127.0.0.1", 0), backlog=backlog)
+
+
+def site(name, port, **origin):
+    return {"name": name, "hosts": [f"{name}.example"],
+            "origin": {"servers": [f"127.0.0.1:{port}"], **origin}}
 
 
 def counters(sluice):
@@ -137,6 +149,7 @@ def has_ended(sock):
     ("bad_target", request("GET http://other.example/"), 400, True),
     ("head_too_large", request("GET /" + "a" * 9000), 414, False),
     ("head_too_large", request("GET /", f"A: {'a' * 8000}\r\n" * 3), 431, False),
+    ("head_too_large", request("GET /about", "A: b\r\n" * FIELDS), 431, False),
     ("bad_version", b"GET / HTTP/2.0\r\nHost: localhost\r\n\r\n", 505, False),
     ("misdirected", request("GET /", host="nobody.example"), 421, True),
     ("bad_method", request("TRACE /"), 501, False),
@@ -149,17 +162,27 @@ def has_ended(sock):
     ("unknown", request("GET /.sluice/derby/status"), 401, True),
     ("unguarded_method", request("POST /derby/"), 503, True),
     ("unguarded_method", request("GET /derby/", "Sec-Fetch-Mode: no-cors\r\n"), 503, True),
-    ("slow_body", request("POST /about", "Content-Length: 9\r\n"), 408, False),
+    ("slow_body", request("POST /about", "Content-Length: 9000\r\n"), 408, False),
+    ("slow_body", request("POST /about", "Content-Length: 9000\r\n", body="x" * 4096), 408,
+     False),
     ("head_timeout", b"GET / HTTP/1.1\r\nHost: local", 408, False),
     ("origin_failed", request("GET /", host="down.example"), 502, True),
     ("origin_late", request("GET /", host="silent.example"), 504, True),
-])
+    ("origin_late", request("GET /", host="full.example"), 504, True),
+], ids=lambda value: str(value)[:24])
 def test_refused(sluice, counted, drop, sent, status, kept):
     with connection(sluice) as sock:
         sock.sendall(sent)
         assert answer(sock) == status
         assert is_kept(sock) == kept
     counted.expect(**{drop: 1})
+
+
+def test_as_many_fields_as_may_be(sluice, counted):
+    with connection(sluice) as sock:
+        sock.sendall(request("GET /about", "A: b\r\n" * (FIELDS - 1)))  # and Host
+        assert answer(sock) == 200
+    counted.expect()
 
 
 def test_idle_timeout(sluice, counted):
