@@ -274,6 +274,17 @@ json_t *show_secrets(struct control *c)
 	return list;
 }
 
+json_t *show_cluster(struct control *c)
+{
+	json_t *cluster = json_object();
+	set(cluster, "appliances", number(1));
+	set(cluster, "now", number(now_ms(c) / 1000));
+	set(cluster, "started", number(c->started_ms / 1000));
+	set(cluster, "system_clock_ahead_ms", json_integer(c->clock.behind_ms));
+	set(cluster, "store", show_store(c));
+	return cluster;
+}
+
 static const struct control_room *room_of(const struct control *c, uint32_t line_id)
 {
 	for (uint32_t i = 0; i < c->room_count; i++)

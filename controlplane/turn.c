@@ -138,6 +138,15 @@ static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms)
 		reload_snapshot(c);
 }
 
+// A renewal that nobody waits for: the visitor's next request may come to any worker. One whose
+// ring is full does without.
+static void tell_others(struct control *c, uint32_t worker, const struct claim_answer *answer)
+{
+	for (unsigned i = 0; i < c->worker_count; i++)
+		if (i != worker)
+			rings_push_answer(c->rings[i], answer);
+}
+
 static uint32_t seam_answer(
 	void *ctx, uint32_t worker, const struct claim_answer *answers, uint32_t count)
 {
@@ -145,8 +154,11 @@ static uint32_t seam_answer(
 	uint32_t taken = 0;
 	if (!c->workers[worker])
 		return 0; // it has ended
-	while (taken < count && rings_push_answer(c->rings[worker], &answers[taken]))
+	while (taken < count && rings_push_answer(c->rings[worker], &answers[taken])) {
+		if (answers[taken].kind == CLAIM_RENEW && answers[taken].generation == 0)
+			tell_others(c, worker, &answers[taken]);
 		taken++;
+	}
 	worker_wake(c->workers[worker]);
 	return taken;
 }

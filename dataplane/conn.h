@@ -57,10 +57,12 @@ struct conn {
 	// CONN_EXCHANGE: what must be known of the request when its answer comes
 	struct worker *worker; // for the exchange's calls, which know only the connection
 	struct exchange *exchange;
+	struct conn *exchange_next, *exchange_previous; // on the list of those with a session
 	char *extra; // field lines to add, in a buffer of the pool; NULL: none
 	uint32_t extra_bytes;
 	uint32_t expires; // of the pass, unix s
 	uint64_t session, visitor; // 0: none
+	uint8_t secret_id; // that the pass was signed with
 	uint32_t line_id;
 	uint16_t room; // in the snapshot of then
 	uint8_t minor; // of the request's version
@@ -76,6 +78,7 @@ struct conn_table {
 	uint32_t count;
 	struct conn *free; // chained through idle_next
 	struct conn idle; // list head: next is the longest idle
+	struct conn exchanging; // list head of the exchanges that a session's end may cut
 	uint32_t idle_count;
 };
 
@@ -100,6 +103,9 @@ void conn_set_idle(struct conn_table *table, struct conn *conn, bool idle);
 // What refers to the connection by its number and generation no longer finds it. Returns the new
 // generation.
 uint32_t conn_renew(struct conn *conn);
+
+// Enter or leave the list of exchanges under a session; twice the same changes nothing.
+void conn_set_exchanging(struct conn_table *table, struct conn *conn, bool exchanging);
 
 // The longest idle connection, or NULL.
 struct conn *conn_longest_idle(const struct conn_table *table);

@@ -33,6 +33,8 @@ static bool remember(struct worker *w, struct conn *conn, const struct item *ite
 	conn->close_after = !item->head.keep_alive;
 	conn->session = decision->session;
 	conn->visitor = decision->pass.visitor;
+	conn->secret_id =
+		decision->sets_pass ? w->snapshot->secrets.current : decision->pass.secret_id;
 	conn->expires = decision->ends_s;
 	conn->line_id = request->room ? request->room->line_id : 0;
 	conn->room = request->room ? request->room->index : 0;
@@ -83,7 +85,8 @@ static bool fail(struct worker *w, struct conn *conn, unsigned status, bool body
 		unsigned status;
 		enum counter counter;
 	} counters[] = {{502, COUNTER_origin_failed}, {504, COUNTER_origin_late},
-		{503, COUNTER_exchanges_full}, {408, COUNTER_slow_body}, {400, COUNTER_bad_head}};
+		{503, COUNTER_exchanges_full}, {408, COUNTER_slow_body}, {400, COUNTER_bad_body},
+		{431, COUNTER_head_too_large}};
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
 		if (counters[i].status == status)
 			inside_count(w, counters[i].counter);
@@ -190,8 +193,21 @@ void forward(struct worker *w, struct item *item, const struct decision *decisio
 	inside_count(w, COUNTER_forwarded);
 	conn->exchange = exchange;
 	conn_set_state(conn, CONN_EXCHANGE);
+	conn_set_exchanging(&w->conns, conn, decision->session != 0);
 	item->is_done = true;
 	pass_rest(w, item);
+}
+
+void forward_cut_ended(struct worker *w)
+{
+	const struct ended *ended = w->plan.words->ended;
+	const struct conn *head = &w->conns.exchanging;
+	for (struct conn *conn = head->exchange_next, *next; conn != head; conn = next) {
+		next = conn->exchange_next;
+		uint8_t secret = w->snapshot->secrets.state[conn->secret_id];
+		if (secret != TOKEN_SECRET_VALID || ended_has(ended, conn->session))
+			exchange_set_ends(conn->exchange, w->now_us);
+	}
 }
 
 // What an exchange tells; `user` is the connection.
@@ -243,6 +259,7 @@ static void on_ended(void *user, const struct exchange_end *end)
 	struct worker *w = conn->worker;
 	assert(conn->state == CONN_EXCHANGE);
 	conn->exchange = NULL;
+	conn_set_exchanging(&w->conns, conn, false);
 	conn_set_state(conn, CONN_HEAD);
 	if (end->outcome != EXCHANGE_FAILED)
 		conn_drop_extra(conn, w->buffers);

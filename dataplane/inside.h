@@ -35,6 +35,7 @@
 #define EVENTS_MAX 256 // events of one turn
 #define DUE_MAX 64u // deadlines of one turn
 #define CLOSE_MAX 256u // idle connections closed in one turn while draining
+#define RENEWALS_MAX 4096u // sessions renewed by command whose pass may not have been told yet
 #define ANSWERS_MAX 256u // claim answers of one turn
 #define REPLY_BYTES_MAX 32768u // an answer of ours: a head and a page
 #define SITES_MAX 1024u // sites whose pre-flights are counted
@@ -51,6 +52,12 @@ struct item {
 	struct http_head head;
 	struct gate_request request;
 	char *scratch; // GATE_REQUEST_SCRATCH_BYTES of the longest line
+};
+
+// A session that the origin's command has renewed: its next answer carries the new pass.
+struct renewal {
+	uint64_t session;
+	uint32_t expires; // unix s
 };
 
 // Pre-flights of one site in the second under way.
@@ -87,6 +94,7 @@ struct worker {
 	uint32_t now_s;
 	bool is_held; // control's heartbeat is old: park nothing
 	bool is_draining;
+	uint64_t ended_version, cut_version; // of the set and of the snapshot, when last looked for
 	char date[32]; // IMF-fixdate of now_s
 	uint32_t date_s; // for which `date` stands
 
@@ -105,6 +113,7 @@ struct worker {
 			       // each connection at most once
 	uint32_t resumed_count;
 	struct preflights preflights[SITES_MAX];
+	struct renewal renewals[RENEWALS_MAX]; // by session id; a later one takes the place
 	uint32_t parked_count;
 
 	struct claim *reports; // a ring of WORKER_REPORTS_MAX
@@ -118,6 +127,7 @@ struct worker {
 	unsigned long thread; // pthread_t
 };
 
+// Count one.
 static inline void inside_count(struct worker *w, enum counter which)
 {
 	counters_add(&w->shown.counters, which, 1);

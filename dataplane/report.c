@@ -78,6 +78,14 @@ void report_passed(struct worker *w, const struct gate_room *room)
 	report_send(w, &passed);
 }
 
+// Nobody waits for it: the origin's command renewed a session, and every worker is told.
+static void note_renewal(struct worker *w, const struct claim_answer *answer)
+{
+	if (answer->verdict == CLAIM_RENEWED)
+		w->renewals[answer->session % RENEWALS_MAX] =
+			(struct renewal){answer->session, answer->expires};
+}
+
 bool report_answers(struct worker *w)
 {
 	static_assert(ANSWERS_MAX * sizeof(struct claim_answer) <= 16384, "fits the stack");
@@ -85,6 +93,10 @@ bool report_answers(struct worker *w)
 	unsigned answer_count = rings_pop_answers(w->plan.rings, answers, ANSWERS_MAX);
 	for (unsigned i = 0; i < answer_count; i++) {
 		const struct claim_answer *answer = &answers[i];
+		if (answer->kind == CLAIM_RENEW && answer->generation == 0) {
+			note_renewal(w, answer);
+			continue;
+		}
 		struct conn *conn = conn_of(&w->conns, answer->request, answer->generation);
 		if (conn && conn->state == CONN_PARKED && !conn->is_pending)
 			burst_offer_answered(w, conn, answer);

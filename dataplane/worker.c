@@ -298,10 +298,22 @@ static void show(struct worker *w)
 	atomic_store_explicit(&w->shown.is_draining, w->is_draining, memory_order_release);
 }
 
+// Look for exchanges to cut when there may be some.
+static void cut_ended(struct worker *w)
+{
+	uint64_t version = ended_version(w->plan.words->ended);
+	if (version == w->ended_version && w->snapshot->version == w->cut_version)
+		return;
+	w->ended_version = version;
+	w->cut_version = w->snapshot->version;
+	forward_cut_ended(w);
+}
+
 static void turn(struct worker *w)
 {
 	int event_count = take_events(w);
 	look_around(w);
+	cut_ended(w);
 	origin_tick(w->origin, w->now_us);
 	report_answers(w);
 	for (int i = 0; i < event_count; i++) {

@@ -17,6 +17,7 @@ struct ended {
 	uint32_t cursor; // the word the next sweep begins at
 	_Atomic uint32_t count; // written: control
 	uint32_t *expires; // by word
+	_Atomic uint64_t version; // written: control
 	_Alignas(64) _Atomic uint64_t words[]; // session ids; 0: free; written: control
 };
 static_assert(sizeof(struct ended) == 64, "buckets fill their lines");
@@ -105,7 +106,13 @@ bool ended_insert(struct ended *e, uint64_t session, uint32_t expires)
 	e->expires[word] = expires;
 	atomic_store_explicit(&e->words[word], session, memory_order_release);
 	count_add(e, 1);
+	atomic_store_explicit(&e->version, ended_version(e) + 1, memory_order_release);
 	return true;
+}
+
+uint64_t ended_version(const struct ended *e)
+{
+	return atomic_load_explicit(&e->version, memory_order_acquire);
 }
 
 bool ended_has(const struct ended *e, uint64_t session)

@@ -37,5 +37,9 @@ bool ended_has(const struct ended *e, uint64_t session);
 // call goes on from there. Call once a second. Returns how many were dropped.
 uint32_t ended_sweep(struct ended *e, uint32_t now_s);
 
+// Counts the insertions: what it was tells whether there have been any since. Any thread; a reader
+// that sees a later count sees what was inserted before it.
+uint64_t ended_version(const struct ended *e);
+
 // Sessions in the set. Any thread.
 uint32_t ended_count(const struct ended *e);
