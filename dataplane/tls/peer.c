@@ -12,7 +12,10 @@
 static int remember(SSL *ssl, SSL_SESSION *session)
 {
 	struct peer *peer = SSL_get_app_data(ssl);
-	if (!peer)
+	const unsigned char *ticket;
+	size_t ticket_bytes;
+	SSL_SESSION_get0_ticket(session, &ticket, &ticket_bytes);
+	if (ticket_bytes > PEER_TICKET_BYTES_MAX)
 		return 0;
 	peer_forget(peer);
 	peer->session = session;

@@ -11,6 +11,8 @@
 struct ssl_session_st;
 struct ssl_st;
 
+#define PEER_TICKET_BYTES_MAX 4096u // a session with a longer ticket is not kept
+
 struct peer {
 	struct ssl_session_st *session; // the latest; NULL: none
 	_Atomic uint32_t failures; // handshakes; written: worker; read: control

@@ -24,9 +24,10 @@
 // No renegotiation, no compression. Sessions are resumed (peer.h). There is no deadline here: whose
 // patience with a handshake is over says tls_late() and closes.
 //
-// Memory: our own is allocated at creation. OpenSSL allocates for each stream while it lives, at
-// most TLS_STREAM_BYTES whatever the peer does: what it sends is bounded (trust.c), what it makes
-// us answer likewise (bio.h), and a stream with no record under way holds no buffers.
+// Memory: our own is allocated at creation. OpenSSL allocates for each stream while it lives: about
+// TLS_STREAM_BYTES, most of it only while a record is under way, and TLS_STREAM_BYTES_HOSTILE
+// whatever the peer does, since what it sends is bounded (trust.c), and what it makes us answer
+// likewise (bio.h). So streams_max bounds it all.
 #pragma once
 
 #include "dataplane/tls/peer.h"
@@ -36,7 +37,8 @@ struct trust;
 
 #define TLS_RECORD_BYTES 16384u // of plain text in one record, at most (RFC 8446 5.1)
 #define TLS_ROUND_BYTES (4 * TLS_RECORD_BYTES) // of plain text handed over in one round
-#define TLS_STREAM_BYTES (256u << 10)
+#define TLS_STREAM_BYTES (96u << 10)
+#define TLS_STREAM_BYTES_HOSTILE (512u << 10)
 
 struct tls_plan {
 	struct stream_driver *inner; // borrowed; must outlive this driver

@@ -34,20 +34,17 @@ static const char *system_file(void)
 	return named ? named : X509_get_default_cert_file();
 }
 
-// Take all certificates of a file. Returns 0 or -errno with `error` filled; what was taken so far
-// is in `list`.
-static int take_all(FILE *file, const char *path, STACK_OF(X509) * list, char *error)
+static int fail(char *error, const char *path, int number)
 {
-	X509 *certificate;
-	ERR_clear_error();
-	while ((certificate = PEM_read_X509(file, NULL, NULL, NULL)))
-		if (!sk_X509_push(list, certificate)) {
-			X509_free(certificate);
-			return -ENOMEM;
-		}
-	unsigned long reason = ERR_peek_last_error();
-	int count = sk_X509_num(list);
-	bool is_end = ERR_GET_REASON(reason) == PEM_R_NO_START_LINE;
+	snprintf(error, TRUST_ERROR_MAX, "%s: %s", path, strerror(number));
+	return -number;
+}
+
+// Why no further certificate came.
+static int take_end(const char *path, int count, char *error)
+{
+	unsigned long cause = ERR_peek_error();
+	bool is_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
 	ERR_clear_error();
 	if (is_end && count > 0)
 		return 0;
@@ -55,19 +52,27 @@ static int take_all(FILE *file, const char *path, STACK_OF(X509) * list, char *e
 		snprintf(error, TRUST_ERROR_MAX, "%s: holds no certificate", path);
 	else
 		snprintf(error, TRUST_ERROR_MAX, "%s: its certificate %d cannot be read (%s)", path,
-			count + 1, ERR_reason_error_string(reason));
+			count + 1, ERR_reason_error_string(cause));
 	return -EINVAL;
 }
 
+// Take all certificates of a file. Returns 0 or -errno with `error` filled.
 static int read_file(const char *path, STACK_OF(X509) * list, char *error)
 {
+	X509 *certificate;
+	int ret = 0;
 	FILE *file = fopen(path, "re");
-	if (!file) {
-		int ret = -errno;
-		snprintf(error, TRUST_ERROR_MAX, "%s: %s", path, strerror(-ret));
-		return ret;
-	}
-	int ret = take_all(file, path, list, error);
+	if (!file)
+		return fail(error, path, errno);
+	ERR_clear_error();
+	while (ret == 0 && (certificate = PEM_read_X509(file, NULL, NULL, NULL)))
+		if (!sk_X509_push(list, certificate)) {
+			X509_free(certificate);
+			ret = fail(error, path, ENOMEM);
+		}
+	if (ret == 0)
+		ret = ferror(file) ? fail(error, path, errno)
+				   : take_end(path, sk_X509_num(list), error);
 	fclose(file);
 	return ret;
 }
@@ -119,21 +124,20 @@ static int make_contexts(struct trust *trust, STACK_OF(X509) * list, unsigned wo
 int trust_create(const char *path, unsigned workers, struct trust **trust, char *error)
 {
 	assert(workers <= TRUST_WORKERS_MAX);
-	snprintf(error, TRUST_ERROR_MAX, "%s", strerror(ENOMEM));
 	struct trust *t = calloc(1, sizeof(*t)); // COLD: control
 	STACK_OF(X509) *list = sk_X509_new_null();
-	int ret = t && list ? read_file(path ? path : system_file(), list, error) : -ENOMEM;
-	if (ret == 0) {
-		t->holders = 1;
-		ret = make_contexts(t, list, workers);
-	}
+	path = path ? path : system_file();
+	int ret = t && list ? read_file(path, list, error) : fail(error, path, ENOMEM);
+	if (ret == 0 && (ret = make_contexts(t, list, workers)) < 0)
+		fail(error, path, -ret);
 	sk_X509_pop_free(list, X509_free);
-	if (ret == 0) {
-		*trust = t;
-		return 0;
+	if (ret < 0) {
+		trust_give(t);
+		return ret;
 	}
-	trust_give(t);
-	return ret;
+	t->holders = 1;
+	*trust = t;
+	return 0;
 }
 
 struct trust *trust_hold(struct trust *trust)
