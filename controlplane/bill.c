@@ -6,7 +6,6 @@
 #include "dataplane/gate/claim.h"
 #include "dataplane/gate/ended.h"
 #include "dataplane/gate/place.h"
-#include "dataplane/http/head.h"
 #include "dataplane/worker.h"
 #include "drivers/sockets/sockets.h"
 

@@ -60,6 +60,7 @@ struct control {
 	struct store *store;
 	struct secrets *secrets;
 	struct place_file *places;
+	int places_error; // of the last turn; 0: none
 	struct claims *claims;
 	struct resolve *resolve;
 	struct admin *admin;

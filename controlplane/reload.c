@@ -45,6 +45,15 @@ static void fill_secrets(const struct control *c, struct token_secrets *secrets)
 	}
 }
 
+void reload_log_level(const struct config *config)
+{
+	static const enum log_level levels[] = {[CONFIG_LOG_ERROR] = LOG_LEVEL_ERROR,
+		[CONFIG_LOG_WARNING] = LOG_LEVEL_WARNING,
+		[CONFIG_LOG_INFO] = LOG_LEVEL_INFO,
+		[CONFIG_LOG_DEBUG] = LOG_LEVEL_INFO};
+	log_set_level(levels[config->log]);
+}
+
 void reload_snapshot(struct control *c)
 {
 	struct token_secrets secrets;
@@ -95,6 +104,7 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 		return ret;
 	}
 	resolve_set_config(c->resolve, next);
+	reload_log_level(next);
 	reload_snapshot(c);
 	config_destroy(before);
 	log_info("reloaded %s", c->config_path);

@@ -16,5 +16,8 @@ void reload_snapshot(struct control *c);
 // Returns 0, or -errno and nothing has changed (-EINVAL: see report; -EAGAIN: the store is busy).
 int reload(struct control *c, struct config_report *report, FILE *restart);
 
+// Log what the configuration says is worth it.
+void reload_log_level(const struct config *config);
+
 // Sessions that all rooms together may hold.
 uint64_t reload_sessions_total(const struct control *c);

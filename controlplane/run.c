@@ -51,6 +51,7 @@ int run(const char *config_path, struct config *config)
 	c->config_path = config_path;
 	c->config = config;
 	c->wake_fd = -1;
+	reload_log_level(config);
 	int ret = start(c, &listeners);
 	if (ret == 0) {
 		log_info("ready: %u workers, %u rooms, cluster time %" PRIu64 " ms",
@@ -241,6 +242,7 @@ static void fill_origin_plan(
 	plan->idle_max = ORIGIN_IDLE_MAX;
 	plan->request_head_bytes = (uint32_t)config->http->head_bytes;
 	plan->body_us = (uint32_t)(config->http->body_timeout_ms * 1000);
+	plan->body_grace_us = (uint32_t)(config->http->send_timeout_ms * 1000);
 	plan->body_rate = (uint32_t)config->http->rate_min;
 }
 

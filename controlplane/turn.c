@@ -9,6 +9,7 @@
 #include <rte_rcu_qsbr.h>
 
 #include <inttypes.h>
+#include <string.h>
 #include <sys/random.h>
 
 #define STILL_US 1000000u // a worker whose turns stand still for so long is reported
@@ -37,6 +38,15 @@ static uint32_t drain_rings(struct control *c)
 	return count;
 }
 
+// The file of places: the clock, and room for what comes.
+static void keep_places(struct control *c, uint64_t now_ms)
+{
+	int error = place_file_turn(c->places, now_ms);
+	if (error < 0 && error != c->places_error)
+		log_warning("places cannot grow, slots get longer: %s", strerror(-error));
+	c->places_error = error;
+}
+
 void turn(struct control *c)
 {
 	uint64_t now_us = clock_monotonic_us();
@@ -44,7 +54,7 @@ void turn(struct control *c)
 	take_refused(c, now_ms);
 	uint32_t count = drain_rings(c);
 	claims_turn(c->claims, c->claims_buffer, count, now_ms);
-	place_file_set_clock(c->places, now_ms);
+	keep_places(c, now_ms);
 	publish_collect(&c->words);
 	if (now_us >= c->second_us + 1000000) {
 		c->second_us = now_us;
@@ -58,16 +68,20 @@ void turn(struct control *c)
 
 void turn_last(struct control *c)
 {
-	uint32_t count = drain_rings(c);
-	claims_turn(c->claims, c->claims_buffer, count, clock_at(&c->clock, clock_monotonic_us()));
+	uint32_t count;
+	do {
+		count = drain_rings(c);
+		claims_turn(c->claims, c->claims_buffer, count,
+			clock_at(&c->clock, clock_monotonic_us()));
+	} while (count > 0);
 }
 
-// A worker is well if it makes turns, or sleeps because nothing happens.
+// A worker is well if it makes turns; it makes some though nothing happens.
 static bool watch_worker(struct control *c, unsigned index, uint64_t now_us)
 {
 	struct control_watch *watch = &c->watch[index];
 	uint64_t turns = counters_get(worker_counters(c->workers[index]), COUNTER_turns);
-	if (turns != watch->turns || worker_is_asleep(c->workers[index])) {
+	if (turns != watch->turns) {
 		if (watch->stands_still)
 			log_warning("worker %u goes on after %" PRIu64 " ms", index,
 				(now_us - watch->since_us) / 1000);
@@ -119,7 +133,6 @@ static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms)
 	atomic_store_explicit(&c->words.is_unhealthy, !is_well, memory_order_relaxed);
 	watch_clock(c, now_us);
 	watch_store(c, now_ms);
-	ended_sweep(c->words.ended, (uint32_t)(now_ms / 1000));
 	if (secrets_poll(c->secrets, now_ms / 1000))
 		reload_snapshot(c);
 }

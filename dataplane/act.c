@@ -118,7 +118,7 @@ static bool park(struct worker *w, struct item *item, const struct decision *dec
 	struct claim claim = decision->claim;
 	claim.worker = (uint8_t)w->plan.index;
 	claim.request = conn_index(&w->conns, conn);
-	claim.generation = conn->generation;
+	claim.generation = conn_renew(conn); // the answer to an earlier claim of it is late
 	claim.sent_ms = w->now_ms;
 	if (!report_claim(w, &claim))
 		return false;
@@ -130,7 +130,6 @@ static bool park(struct worker *w, struct item *item, const struct decision *dec
 		client_close(w, conn, true); // its answer will find it gone
 		return false;
 	}
-	conn->head_bytes = item->head.head_bytes;
 	conn_set_state(conn, CONN_PARKED);
 	w->parked_count++;
 	stream_pause(w->driver, conn->stream);
@@ -214,7 +213,6 @@ static void reply(struct worker *w, struct item *item, const struct decision *de
 		client_discard(w, conn);
 		return;
 	}
-	conn_set_idle(&w->conns, conn, true);
 	client_answered(w, conn);
 }
 

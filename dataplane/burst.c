@@ -16,7 +16,6 @@
 // What follows a request, once it has been acted on.
 struct after {
 	struct conn *conn;
-	uint32_t generation;
 	bool is_kept, is_done;
 	uint32_t done; // bytes of the kept input that are done with
 	struct span rest;
@@ -153,12 +152,18 @@ static void verify(struct worker *w)
 	}
 }
 
+// Nothing is left of its input: it may be idle, and is read again if it was not.
+static void be_idle(struct worker *w, struct conn *conn, bool was_kept)
+{
+	conn_set_idle(&w->conns, conn, true);
+	if (was_kept)
+		stream_resume(w->driver, conn->stream);
+}
+
 // Go on with what followed a request, if its connection is ready for the next.
 static void go_on(struct worker *w, const struct after *after)
 {
 	struct conn *conn = after->conn;
-	if (conn->generation != after->generation || conn->state == CONN_FREE)
-		return;
 	if (conn->state != CONN_HEAD || after->is_done)
 		return; // acting took care of the rest
 	if (after->is_kept)
@@ -174,8 +179,8 @@ static void go_on(struct worker *w, const struct after *after)
 		burst_offer(w, conn, after->is_kept ? (struct span){0} : after->rest);
 	else if (conn->has_ended)
 		client_close(w, conn, false);
-	else if (after->is_kept)
-		stream_resume(w->driver, conn->stream);
+	else
+		be_idle(w, conn, after->is_kept);
 }
 
 void burst_run(struct worker *w)
@@ -187,7 +192,6 @@ void burst_run(struct worker *w)
 		for (uint32_t i = 0; i < item_count; i++) {
 			struct item *item = &w->items[i];
 			after[i] = (struct after){.conn = item->conn,
-				.generation = item->conn->generation,
 				.is_kept = item->is_kept,
 				.done = item->skip + item->head.head_bytes,
 				.rest = item->rest};

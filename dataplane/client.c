@@ -108,9 +108,8 @@ static void discard(struct worker *w, struct conn *conn, size_t bytes)
 // Bytes while an exchange runs: its body, its tunnel, or the next request, which must wait.
 static void feed_exchange(struct worker *w, struct conn *conn, struct span data)
 {
-	uint32_t generation = conn->generation;
 	size_t taken = conn->buffered > 0 ? 0 : exchange_client_data(conn->exchange, data);
-	if (conn->generation != generation || conn->state == CONN_FREE)
+	if (conn->state == CONN_FREE)
 		return;
 	data = span_from(data, taken);
 	if (data.len == 0)
@@ -172,8 +171,12 @@ void client_answered(struct worker *w, struct conn *conn)
 {
 	assert(conn->state == CONN_HEAD);
 	conn->was_served = true;
-	if (conn->close_after || (conn->has_ended && conn->buffered == 0)) {
+	if (conn->has_ended && (conn->close_after || conn->buffered == 0)) {
 		client_close(w, conn, false);
+		return;
+	}
+	if (conn->close_after) {
+		client_discard(w, conn); // a close while it still sends would reset the answer
 		return;
 	}
 	conn_set_idle(&w->conns, conn, conn->buffered == 0);

@@ -47,8 +47,7 @@ struct conn *conn_take(struct conn_table *table, struct stream *stream)
 	assert(conn->state == CONN_FREE);
 	table->free = conn->idle_next;
 	table->count++;
-	uint32_t generation = conn->generation + 1;
-	*conn = (struct conn){.stream = stream, .generation = generation ? generation : 1};
+	*conn = (struct conn){.stream = stream, .generation = conn_renew(conn)};
 	conn_set_state(conn, CONN_HEAD);
 	return conn;
 }
@@ -92,6 +91,13 @@ void conn_set_idle(struct conn_table *table, struct conn *conn, bool idle)
 		conn->idle_next = conn->idle_previous = NULL;
 		table->idle_count--;
 	}
+}
+
+uint32_t conn_renew(struct conn *conn)
+{
+	if (++conn->generation == 0)
+		conn->generation = 1;
+	return conn->generation;
 }
 
 struct conn *conn_longest_idle(const struct conn_table *table)

@@ -44,12 +44,12 @@ struct conn {
 	bool close_after; // close when the answer under way is out
 	bool is_secure; // over TLS
 	bool was_served; // had an answer
-	uint32_t generation; // counts the lives of this struct; never 0 while in use
+	uint32_t generation; // counts the lives of this struct and the claims made in each; never 0
+			     // while in use
 	struct wheel_entry deadline;
 
 	uint8_t source_ip[16]; // counted under this source
 	struct conn *idle_next, *idle_previous;
-	uint32_t head_bytes; // CONN_PARKED: of the head at the start of `buffer`
 	uint32_t discarded; // CONN_DISCARD: bytes thrown away so far
 
 	// CONN_EXCHANGE: what must be known of the request when its answer comes
@@ -95,11 +95,15 @@ void conn_set_state(struct conn *conn, enum conn_state to);
 // Enter or leave the idle list; twice the same changes nothing.
 void conn_set_idle(struct conn_table *table, struct conn *conn, bool idle);
 
+// What refers to the connection by its number and generation no longer finds it. Returns the new
+// generation.
+uint32_t conn_renew(struct conn *conn);
+
 // The longest idle connection, or NULL.
 struct conn *conn_longest_idle(const struct conn_table *table);
 
 // Number of a connection in its table, for references that leave the worker; and back. conn_of()
-// returns NULL if that connection's life is over.
+// returns NULL if the connection has another generation now.
 uint32_t conn_index(const struct conn_table *table, const struct conn *conn);
 struct conn *conn_of(const struct conn_table *table, uint32_t index, uint32_t generation);
 

@@ -117,7 +117,6 @@ static void resume_later(struct worker *w, struct conn *conn)
 static void pass_rest(struct worker *w, struct item *item)
 {
 	struct conn *conn = item->conn;
-	uint32_t generation = conn->generation;
 	struct span rest = item->rest;
 	stream_resume(w->driver, conn->stream); // first: the exchange may pause it
 	if (item->is_kept) {
@@ -125,8 +124,7 @@ static void pass_rest(struct worker *w, struct item *item)
 		rest = (struct span){conn->buffer, conn->buffered};
 	}
 	size_t taken = rest.len > 0 ? exchange_client_data(conn->exchange, rest) : 0;
-	if (conn->generation != generation || conn->state == CONN_FREE ||
-		conn->state == CONN_DISCARD)
+	if (conn->state == CONN_FREE || conn->state == CONN_DISCARD)
 		return;
 	if (item->is_kept)
 		conn_drop(conn, w->buffers, (uint32_t)taken);
@@ -205,9 +203,9 @@ static void on_tunnelled(void *user)
 	struct worker *w = conn->worker;
 	if (conn->buffered == 0)
 		return;
-	uint32_t kept = conn->buffered, generation = conn->generation;
+	uint32_t kept = conn->buffered;
 	exchange_client_data(conn->exchange, (struct span){conn->buffer, kept});
-	if (conn->generation == generation && conn->state == CONN_EXCHANGE)
+	if (conn->state == CONN_EXCHANGE)
 		conn_drop(conn, w->buffers, kept);
 }
 

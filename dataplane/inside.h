@@ -67,8 +67,8 @@ struct preflights {
 struct worker_shown {
 	struct counters counters;
 	_Atomic uint32_t connections, busy;
-	_Atomic bool is_asleep;
 	_Atomic bool stop; // written: control
+	_Atomic bool is_woken; // written: control, after `stop`: it is done with the driver
 	// The smallest key refused since control looked; a spin-free lock of one bit in
 	// refused_busy is not worth it: control swaps the key out, and a race leaves floor a turn
 	// lower than need be.

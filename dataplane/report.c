@@ -78,7 +78,7 @@ void report_passed(struct worker *w, const struct gate_room *room)
 	report_send(w, &passed);
 }
 
-void report_answers(struct worker *w)
+bool report_answers(struct worker *w)
 {
 	static_assert(ANSWERS_MAX * sizeof(struct claim_answer) <= 16384, "fits the stack");
 	struct claim_answer answers[ANSWERS_MAX];
@@ -92,6 +92,7 @@ void report_answers(struct worker *w)
 			report_gone(w, answer);
 	}
 	burst_run(w); // the answers live until here
+	return answer_count > 0;
 }
 
 void report_refused(struct worker *w, uint32_t line_id, uint64_t key, uint32_t poll_after)

@@ -26,12 +26,14 @@
 #include <string.h>
 #include <time.h>
 
-#define SLEEP_US_MAX 1000000u // a sleeping worker looks at the words at least once a second
+#define SLEEP_US_MAX \
+	400000u // a worker makes turns though nothing happens: one that does not stands still
 
 static int create(struct worker *w);
 static void destroy(struct worker *w);
 static void *run(void *worker);
 static void turn(struct worker *w);
+static void close_all(struct worker *w);
 
 int worker_start(const struct worker_plan *plan, struct worker **worker)
 {
@@ -66,6 +68,7 @@ void worker_stop(struct worker *worker)
 		return;
 	atomic_store(&worker->shown.stop, true);
 	stream_wake(worker->driver);
+	atomic_store(&worker->shown.is_woken, true);
 	pthread_join(worker->thread, NULL);
 	destroy(worker);
 }
@@ -103,11 +106,6 @@ uint32_t worker_connections(const struct worker *worker)
 uint32_t worker_busy(const struct worker *worker)
 {
 	return atomic_load_explicit(&worker->shown.busy, memory_order_relaxed);
-}
-
-bool worker_is_asleep(const struct worker *worker)
-{
-	return atomic_load_explicit(&worker->shown.is_asleep, memory_order_acquire);
 }
 
 size_t worker_connection_bytes(void)
@@ -171,7 +169,8 @@ static int create(struct worker *w)
 static void destroy(struct worker *w)
 {
 	origin_destroy(w->origin);
-	stream_destroy(w->driver);
+	if (w->driver)
+		stream_destroy(w->driver);
 	mac_destroy(w->mac);
 	random_destroy(w->random);
 	buffers_destroy(w->buffers);
@@ -196,6 +195,17 @@ static void pin(unsigned cpu)
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
+// Nothing more is done for anybody: grants on their way to somebody go back.
+static void close_all(struct worker *w)
+{
+	for (uint32_t i = 0; i < w->conns.count_max; i++)
+		if (w->conns.conns[i].state != CONN_FREE)
+			client_close(w, &w->conns.conns[i], true);
+	while (report_answers(w))
+		;
+	report_flush(w);
+}
+
 static void *run(void *worker)
 {
 	struct worker *w = worker;
@@ -206,9 +216,14 @@ static void *run(void *worker)
 	rte_rcu_qsbr_thread_online(quiescent, w->plan.index);
 	while (!atomic_load_explicit(&w->shown.stop, memory_order_relaxed))
 		turn(w);
-	for (uint32_t i = 0; i < w->conns.count_max; i++)
-		if (w->conns.conns[i].state != CONN_FREE)
-			client_close(w, &w->conns.conns[i], true);
+	close_all(w);
+	while (!atomic_load(&w->shown.is_woken))
+		sched_yield(); // control still holds the driver
+	// Here, since a ring is torn down at once only by its own thread: the port is free then.
+	origin_destroy(w->origin);
+	stream_destroy(w->driver);
+	w->origin = NULL;
+	w->driver = NULL;
 	rte_rcu_qsbr_thread_offline(quiescent, w->plan.index);
 	rte_rcu_qsbr_thread_unregister(quiescent, w->plan.index);
 	return NULL;
@@ -258,9 +273,7 @@ static int take_events(struct worker *w)
 	struct rte_rcu_qsbr *quiescent = w->plan.words->quiescent;
 	uint32_t wait_us = w->wheel.slots[0].next ? sleep_us(w) : 0;
 	rte_rcu_qsbr_thread_offline(quiescent, w->plan.index);
-	atomic_store_explicit(&w->shown.is_asleep, wait_us > 0, memory_order_release);
 	int count_events = stream_poll(w->driver, w->events, EVENTS_MAX, wait_us);
-	atomic_store_explicit(&w->shown.is_asleep, false, memory_order_release);
 	rte_rcu_qsbr_thread_online(quiescent, w->plan.index);
 	return count_events;
 }

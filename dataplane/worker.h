@@ -68,10 +68,8 @@ const struct stream_driver *worker_driver(const struct worker *worker);
 const struct origin *worker_origin(const struct worker *worker);
 uint32_t worker_connections(const struct worker *worker); // open now
 uint32_t worker_busy(const struct worker *worker); // of those, with a request under way
-bool worker_is_asleep(
-	const struct worker *worker); // waiting for something to do: not standing still
 
-// The smallest key whose claim this worker refused since the last call (ring full, too late), and
-// the longest poll_after then told; false if none. Control.
+// The smallest key whose claim this worker refused since the last call (ring full, too
+// late), and the longest poll_after then told; false if none. Control.
 bool worker_take_refused(
 	struct worker *worker, uint32_t *line_id, uint64_t *key, uint32_t *poll_after);

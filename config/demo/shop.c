@@ -6,11 +6,13 @@
 //   GET  /stats             the ledger as JSON
 //   GET  /…/buy             thanks, and `Sluice-Command: end`: the visit is over
 //   GET  /…/more            `Sluice-Command: renew`
-//   POST /left?session=ID   a visitor is about to leave without buying (told by the crowd, not
-//   through sluice) any other               the shop page
+//   POST /left?session=ID   a visitor is about to leave without buying, or its pass is about to run
+//                           out (told by the crowd itself, not through sluice)
+//   any other               the shop page
 //
 // A session is inside from its first request until it bought, left, or `--session` seconds have
-// passed. One thread, libevent's evhttp; stops at SIGINT and SIGTERM.
+// passed since that or since it was renewed. One thread, libevent's evhttp; stops at SIGINT and
+// SIGTERM.
 
 #include <event2/buffer.h>
 #include <event2/event.h>
@@ -24,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <time.h>
 
 #define LEDGER_SIZE (1u << 20) // sessions remembered; a power of two
@@ -35,9 +38,11 @@ struct session {
 	char id[ID_BYTES];
 	enum visit visit;
 	double since_s;
+	TAILQ_ENTRY(session) by_age;
 };
 
 static struct session ledger[LEDGER_SIZE];
+static TAILQ_HEAD(, session) insiders = TAILQ_HEAD_INITIALIZER(insiders); // the oldest first
 static uint64_t inside, inside_max, sessions, requests, without_session, after_end;
 static double session_s = 600;
 static double delay_s;
@@ -68,32 +73,48 @@ static void ledger_end(struct session *session)
 	if (session->visit != VISIT_INSIDE)
 		return;
 	session->visit = VISIT_OVER;
+	TAILQ_REMOVE(&insiders, session, by_age);
 	inside--;
 }
 
 static void ledger_expire(void)
 {
-	double limit_s = now_s() - session_s;
-	for (uint32_t i = 0; i < LEDGER_SIZE; i++)
-		if (ledger[i].visit == VISIT_INSIDE && ledger[i].since_s <= limit_s)
-			ledger_end(&ledger[i]);
+	const double limit_s = now_s() - session_s;
+	for (struct session *oldest;
+		(oldest = TAILQ_FIRST(&insiders)) && oldest->since_s <= limit_s;)
+		ledger_end(oldest);
+}
+
+static void ledger_begin(struct session *session, const char *id)
+{
+	snprintf(session->id, ID_BYTES, "%s", id);
+	session->visit = VISIT_INSIDE;
+	session->since_s = now_s();
+	TAILQ_INSERT_TAIL(&insiders, session, by_age);
+	sessions++;
+	if (++inside > inside_max)
+		inside_max = inside;
+}
+
+static void ledger_renew(struct session *session)
+{
+	if (session->visit != VISIT_INSIDE)
+		return;
+	session->since_s = now_s();
+	TAILQ_REMOVE(&insiders, session, by_age);
+	TAILQ_INSERT_TAIL(&insiders, session, by_age);
 }
 
 static struct session *ledger_seen(const char *id)
 {
 	struct session *session = ledger_find(id);
+	ledger_expire();
 	if (!session)
 		return NULL;
 	if (session->visit == VISIT_OVER)
 		after_end++;
-	if (session->visit == VISIT_NONE) {
-		snprintf(session->id, ID_BYTES, "%s", id);
-		session->visit = VISIT_INSIDE;
-		session->since_s = now_s();
-		sessions++;
-		if (++inside > inside_max)
-			inside_max = inside;
-	}
+	if (session->visit == VISIT_NONE)
+		ledger_begin(session, id);
 	return session;
 }
 
@@ -167,6 +188,8 @@ static void answer_page(struct evhttp_request *request)
 			ledger_end(session);
 	} else if (path && ends_with(path, "/more")) {
 		evhttp_add_header(out, "Sluice-Command", "renew");
+		if (session)
+			ledger_renew(session);
 	}
 	struct evbuffer *body = evbuffer_new();
 	add_page(body, room ? room : "none", id ? id : "none", bought);

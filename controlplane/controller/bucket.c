@@ -72,22 +72,12 @@ bool bucket_take(struct bucket *bucket)
 	return true;
 }
 
-// When the level will be `level`, rounded up.
-static uint64_t reached_ms(const struct bucket *bucket, uint64_t level)
-{
-	if (bucket->count == 0 || bucket->level >= level)
-		return bucket->now_ms;
-	return bucket->now_ms + (level - bucket->level + bucket->count - 1) / bucket->count;
-}
-
-uint64_t bucket_next_ms(const struct bucket *bucket)
-{
-	return reached_ms(bucket, bucket->period_ms);
-}
-
 uint64_t bucket_full_ms(const struct bucket *bucket)
 {
-	return reached_ms(bucket, full_level(bucket));
+	if (bucket->count == 0)
+		return 0;
+	const uint64_t missing = full_level(bucket) - bucket->level;
+	return bucket->now_ms + (missing + bucket->count - 1) / bucket->count;
 }
 
 void bucket_set(struct bucket *bucket, uint32_t count, uint32_t period_ms, uint32_t burst)

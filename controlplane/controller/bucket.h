@@ -30,9 +30,6 @@ uint32_t bucket_people_within(const struct bucket *bucket, uint64_t ms);
 // Let one through. Returns false if there is none to let through.
 bool bucket_take(struct bucket *bucket);
 
-// When it will let one through, rounded up; now or before: at once.
-uint64_t bucket_next_ms(const struct bucket *bucket);
-
 // When it will be full, rounded up.
 uint64_t bucket_full_ms(const struct bucket *bucket);
 

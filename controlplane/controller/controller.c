@@ -125,11 +125,11 @@ bool controller_claim(struct controller *c, const struct claim *claim, uint64_t 
 		claim->kind == CLAIM_RENEW);
 	state_advance(c, now_ms);
 	*answer = answer_to(claim);
-	if (verdict_give(c, claim, session, true, answer))
+	if (verdict_give(c, claim, session, VERDICT_MAY_WAIT, answer))
 		return true;
-	if (later_put(&c->later, claim, session, c->now_ms + CONTROLLER_LATER_MS))
+	if (later_put(&c->later, claim, session, verdict_until_ms(c, claim)))
 		return false;
-	verdict_give(c, claim, session, false, answer);
+	verdict_give(c, claim, session, VERDICT_NOW, answer);
 	return true;
 }
 
@@ -142,28 +142,17 @@ bool controller_later(
 	if (!first)
 		return false;
 	*answer = answer_to(&first->claim);
-	bool is_decided = verdict_give(c, &first->claim, first->session, true, answer);
+	bool is_decided = verdict_give(c, &first->claim, first->session, VERDICT_WAITS, answer);
 	if (!is_decided && due) {
 		first = due;
 		*answer = answer_to(&first->claim);
-		is_decided = verdict_give(c, &first->claim, first->session, false, answer);
+		is_decided = verdict_give(c, &first->claim, first->session, VERDICT_NOW, answer);
 	}
 	if (!is_decided)
 		return false;
 	*worker = first->claim.worker;
 	later_remove(&c->later, first);
 	return true;
-}
-
-uint64_t controller_wake_ms(const struct controller *c)
-{
-	if (later_count(&c->later) == 0)
-		return UINT64_MAX;
-	const uint64_t end = later_end_ms(&c->later), token = bucket_next_ms(&c->bucket);
-	const uint64_t slot = state_free(c) > 0 ? 0 : sessions_next_end_ms(&c->sessions);
-	const uint64_t served = token > slot ? token : slot;
-	const uint64_t wake = served < end ? served : end;
-	return wake > c->now_ms ? wake : c->now_ms + 1;
 }
 
 void controller_refused(struct controller *c, uint64_t key, uint32_t poll_after, uint64_t now_ms)

@@ -35,7 +35,7 @@
 #define CONTROLLER_AHEAD_MS 5000u // the threshold runs ahead by the slots expected within this
 #define CONTROLLER_NEXT_MAX_S 10u // longest poll_after of `next`
 #define CONTROLLER_GRACE_S 10u // floor waits for who was present a little longer than a slot does
-#define CONTROLLER_LATER_MS 500u // a claim is put off by no longer
+#define CONTROLLER_LATER_MS 700u // after it was sent, a claim is put off no longer
 #define CONTROLLER_CHANGES_MAX 32768u // changes in one turn; full: nothing begins or ends in it
 
 struct controller;
@@ -123,11 +123,15 @@ bool controller_restore(
 // claims are answered all the same. True after creation.
 void controller_set_available(struct controller *c, bool available, uint64_t now_ms);
 
-// Decide one claim of any answered kind.
+// Decide one claim of any answered kind. CLAIM_RENEW: a session that lives gets CLAIM_RENEWED with
+// its end. The end is moved to a session from now if the origin asks (expires 0), or if the room is
+// sliding and the pass presented is of the present end; who asks twice changes nothing. Else
+// CLAIM_LAPSED.
 //   session  a fresh random id, not 0, used if a session begins
 //   answer   filled; request, generation and the like are copied from the claim
-// Returns false if the claim is put off, because its turn is less than CONTROLLER_LATER_MS away:
-// the answer comes from controller_later(). Never with bounds.later_max 0.
+// Returns false if the claim is put off, because its turn is near: the answer comes from
+// controller_later(), less than CONTROLLER_LATER_MS after claim->sent_ms. Never with
+// bounds.later_max 0.
 bool controller_claim(struct controller *c, const struct claim *claim, uint64_t session,
 	uint64_t now_ms, struct claim_answer *answer);
 
@@ -135,11 +139,6 @@ bool controller_claim(struct controller *c, const struct claim *claim, uint64_t 
 // when there are no more in this turn.
 bool controller_later(
 	struct controller *c, uint64_t now_ms, struct claim_answer *answer, uint8_t *worker);
-
-// Cluster time of the next turn that is worth taking for the claims that were put off, apart from
-// the ticks; UINT64_MAX: none. A slow rate of small burst is only met by who comes to the
-// millisecond.
-uint64_t controller_wake_ms(const struct controller *c);
 
 // A claim was refused before it reached control (ring full, timed out): floor stays below `key` for
 // twice poll_after.

@@ -28,11 +28,5 @@ void due_remove(struct due *due, uint32_t id);
 // An id that is due at `now`, the earliest first, or 0. It stays in.
 uint32_t due_at(const struct due *due, uint64_t now);
 
-// When the next one is due; UINT64_MAX: never.
-static inline uint64_t due_next(const struct due *due)
-{
-	return due->count > 0 ? due->heap[0].when : UINT64_MAX;
-}
-
 // How many are due at `now`, counted up to `most`. Steps are proportional to the result.
 uint32_t due_count(const struct due *due, uint64_t now, uint32_t most);

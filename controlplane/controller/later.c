@@ -41,11 +41,6 @@ const struct later_claim *later_due(const struct later *l, uint64_t now_ms)
 	return id ? &l->claims[id] : NULL;
 }
 
-uint64_t later_end_ms(const struct later *l)
-{
-	return due_next(&l->ends);
-}
-
 void later_remove(struct later *l, const struct later_claim *claim)
 {
 	const uint32_t id = (uint32_t)(claim - l->claims);

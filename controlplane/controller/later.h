@@ -36,9 +36,6 @@ const struct later_claim *later_first(const struct later *l);
 // A claim whose time is over, or NULL. It stays.
 const struct later_claim *later_due(const struct later *l, uint64_t now_ms);
 
-// When the time of the next one is over; there is one.
-uint64_t later_end_ms(const struct later *l);
-
 void later_remove(struct later *l, const struct later_claim *claim);
 
 uint32_t later_count(const struct later *l);

@@ -83,10 +83,4 @@ uint32_t sessions_claimed_from(const struct sessions *s, uint64_t key);
 // Sessions that end by `ms`, counted up to `most`.
 uint32_t sessions_ending(const struct sessions *s, uint64_t ms, uint32_t most);
 
-// When the next one ends; UINT64_MAX: never.
-static inline uint64_t sessions_next_end_ms(const struct sessions *s)
-{
-	return due_next(&s->ends);
-}
-
 uint32_t sessions_changes(struct sessions *s, const struct controller_change **changes);

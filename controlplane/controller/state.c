@@ -66,7 +66,10 @@ uint32_t state_reserved(const struct controller *c)
 	const struct bucket *b = &c->bucket;
 	if (b->count == 0)
 		return state_free(c);
-	const uint64_t served = bucket_people(b) + 2 + b->count * 1000 / b->period_ms;
+	// What comes in while they poll waits in the bucket, as far as that is deep enough.
+	const uint64_t a_poll = b->count * PACE_MIN_S * 1000 / b->period_ms;
+	const uint64_t beyond = a_poll > b->burst ? a_poll - b->burst : 0;
+	const uint64_t served = bucket_people(b) + 2 + beyond;
 	return (uint32_t)(served < state_free(c) ? served : state_free(c));
 }
 
@@ -112,13 +115,7 @@ uint32_t state_door_wait_ms(const struct controller *c)
 double state_expected_outflow(const struct controller *c)
 {
 	const struct controller_limits *l = &c->limits;
-	double rate = 0;
-	if (l->capacity > 0)
-		rate = (double)l->capacity / (l->session_s > 0 ? l->session_s : 1);
-	if (l->rate_count > 0) {
-		const double by_rate = l->rate_count * 1000.0 / l->rate_period_ms;
-		if (rate == 0 || by_rate < rate)
-			rate = by_rate;
-	}
-	return rate;
+	if (l->rate_count > 0)
+		return l->rate_count * 1000.0 / l->rate_period_ms;
+	return l->capacity / (l->session_s > 0 ? (double)l->session_s : 1);
 }

@@ -88,5 +88,5 @@ uint32_t state_next_poll_after(const struct controller *c, uint32_t before);
 // How long those at the door are expected to wait for their slot.
 uint32_t state_door_wait_ms(const struct controller *c);
 
-// Ranks per second that limits and sessions suggest; 0: they do not limit.
+// Ranks per second that the limits suggest, at best; 0: they do not limit.
 double state_expected_outflow(const struct controller *c);

@@ -52,7 +52,7 @@ void told_publish(struct told *t, uint64_t rank, uint64_t wait_high, uint64_t no
 
 static uint32_t longest_in(const struct told_second *s, uint64_t rank)
 {
-	const uint64_t ahead = rank > s->rank ? rank - s->rank : 0;
+	const uint64_t ahead = rank > s->rank ? rank - 1 - s->rank : 0; // of the last of them
 	const uint32_t known = pace_poll_after_max(ahead, s->wait);
 	const uint32_t unknown = s->unknown ? pace_poll_after_max(ahead, PACE_WAIT_UNKNOWN) : 0;
 	return known > unknown ? known : unknown;

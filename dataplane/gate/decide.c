@@ -165,8 +165,9 @@ static void estimate(const struct view *v, struct status *status)
 	uint64_t high = atomic_load_explicit(&v->line->wait_high, memory_order_relaxed);
 	if (low == PACE_WAIT_UNKNOWN || high == PACE_WAIT_UNKNOWN)
 		return;
-	status->eta_low = eta_s(status->ahead, low);
-	status->eta_high = eta_s(status->ahead, high);
+	uint32_t door_ms = atomic_load_explicit(&v->line->door_wait_ms, memory_order_relaxed);
+	status->eta_low = eta_s(status->ahead, low) + door_ms / 1000;
+	status->eta_high = eta_s(status->ahead, high) + (door_ms + 999) / 1000;
 	if (status->eta_high < status->eta_low)
 		status->eta_high = status->eta_low;
 }

@@ -26,7 +26,7 @@ struct ended *ended_init(void *memory, uint32_t max);
 // Refuse the passes of `session` from now on.
 //   session  not 0
 //   expires  of its last pass, unix s; for one already in the set the later one holds
-// Returns false if it does not fit: `max` sessions are in the set, or (less than once in 10^9) both
+// Returns false if it does not fit: `max` sessions are in the set, or, about never, both its
 // buckets are full. Control only.
 bool ended_insert(struct ended *e, uint64_t session, uint32_t expires);
 

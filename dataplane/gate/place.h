@@ -169,15 +169,13 @@ int place_file_open(
 // the disk has no room. Control only, at start and reload.
 struct place_line *place_file_line(struct place_file *file, uint32_t line_id);
 
-// Allocate disk blocks ahead of every index, so that a full disk is an error here and never a
-// signal at a store. Control only, every turn; cheap when there is nothing to do. Returns 0 or the
-// first -errno; lines that got nothing make their slots longer.
-int place_file_prepare(struct place_file *file);
-
-// The last cluster time stored (unix ms), so that it does not go back over a restart; and storing
-// it.
+// The last cluster time stored (unix ms), so that it does not go back over a restart.
 uint64_t place_file_clock(const struct place_file *file);
-void place_file_set_clock(struct place_file *file, uint64_t ms);
+
+// Every turn of control: store the cluster time, and allocate disk blocks ahead of every index, so
+// that a full disk is an error here and never a signal at a store. Cheap when there is nothing to
+// do. Returns 0 or the first -errno; lines that got nothing make their slots longer.
+int place_file_turn(struct place_file *file, uint64_t now_ms);
 
 // Unmap. Accepts NULL.
 void place_file_close(struct place_file *file);

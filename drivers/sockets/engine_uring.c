@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "drivers/sockets/core.h"
 #include "drivers/sockets/life.h"

@@ -10,7 +10,6 @@
 #include "drivers/sockets/life.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <unistd.h>
 
 #include "drivers/sockets/address.h"

@@ -1,6 +1,8 @@
 // The process: turns of control in the order that controller.h gives, a store that keeps what was
 // committed, and the ways in which both come to grief.
 
+#include "tests/sim/process.h"
+
 #include <stddef.h>
 
 #include "tests/sim/world.h"
@@ -130,6 +132,7 @@ void process_turn(struct world *w, uint32_t generation)
 {
 	if (!w->controller || generation != (uint32_t)w->generation)
 		return;
+	world_at(w, w->plan.turn_ms, WORLD_TURN, 0, 0, generation);
 	check_time(&w->check, now(w));
 	w->turns++;
 	w->answer_count = 0;
@@ -153,9 +156,6 @@ void process_turn(struct world *w, uint32_t generation)
 		world_deliver(w, ANSWER_MS, &w->answers[i]);
 	controller_publish(w->controller, false, now(w));
 	check_words(&w->check, w->line);
-	const uint64_t wake = controller_wake_ms(w->controller);
-	const uint64_t sooner = wake - now(w) < w->plan.turn_ms ? wake - now(w) : w->plan.turn_ms;
-	world_at(w, sooner, WORLD_TURN, 0, 0, generation);
 }
 
 // --- trouble

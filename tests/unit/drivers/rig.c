@@ -41,6 +41,7 @@ void rig_start(struct rig *rig, struct sockets_plan *plan)
 		assert_int_equal(sockets_address(listener->fd, &listener->address), 0);
 	}
 	rig->address = plan->listeners[0].address;
+	rig->listener = plan->listeners[0].fd;
 	assert_int_equal(sockets_create(plan, &rig->driver), 0);
 }
 
@@ -49,6 +50,13 @@ void rig_begin(struct rig *rig, void **state)
 	struct sockets_plan plan = rig_plan(rig_engine(state));
 	rig_require(plan.engine);
 	rig_start(rig, &plan);
+}
+
+void rig_shrink(struct rig *rig, int bytes)
+{
+	rig->kernel_bytes = bytes; // accepted sockets inherit it
+	assert_int_equal(
+		setsockopt(rig->listener, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
 }
 
 void rig_stop(struct rig *rig)
@@ -219,6 +227,8 @@ int rig_client(const struct rig *rig)
 	socklen_t bytes = address_to_kernel(&rig->address, &name);
 	int fd = socket(name.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(fd >= 0);
+	if (rig->kernel_bytes)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &rig->kernel_bytes, sizeof(int));
 	assert_int_equal(connect(fd, (struct sockaddr *)&name, bytes), 0);
 	return fd;
 }

@@ -29,7 +29,9 @@ struct rig_peer {
 
 struct rig {
 	struct stream_driver *driver;
-	struct stream_address address; // of the listener
+	struct stream_address address; // of the first listener
+	int listener; // its descriptor; the driver's
+	int kernel_bytes; // of rig_shrink(); 0: what the kernel likes
 	struct rig_peer peers[RIG_PEERS_MAX];
 	int peer_count;
 	int events; // in all
@@ -48,6 +50,10 @@ void rig_start(struct rig *rig, struct sockets_plan *plan);
 // With that plan as it is, on the engine in *state; skips the test if the kernel refuses that.
 void rig_begin(struct rig *rig, void **state);
 void rig_stop(struct rig *rig);
+
+// Have the kernel buffer about `bytes` a connection and side, of those to come, so that ours are
+// used whatever the machine allows.
+void rig_shrink(struct rig *rig, int bytes);
 
 // One turn. Returns how many events it gave.
 int rig_turn(struct rig *rig, uint32_t wait_us);

@@ -61,7 +61,6 @@ static void connect_pair(struct pair *pair)
 		return;
 	newest = pair;
 	pair->fd = rig_client(&rig);
-	setsockopt(pair->fd, SOL_SOCKET, SO_RCVBUF, &(int){KERNEL_BYTES}, sizeof(int));
 	RIG_UNTIL(&rig, pair->peer);
 }
 
@@ -188,7 +187,7 @@ static void random_doings(void **state)
 	plan.queue_high = 16384;
 	rig_require(plan.engine);
 	rig_start(&rig, &plan);
-	setsockopt(plan.listeners[0].fd, SOL_SOCKET, SO_SNDBUF, &(int){KERNEL_BYTES}, sizeof(int));
+	rig_shrink(&rig, KERNEL_BYTES);
 	rig.react = check;
 	queued_writes = cut_writes = 0;
 	for (int i = 0; i < PAIRS; i++)

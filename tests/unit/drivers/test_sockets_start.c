@@ -98,15 +98,20 @@ static void a_second_process_on_the_address_is_noticed(void **state)
 static void ipv6_leaves_ipv4_alone(void **state)
 {
 	(void)state;
-	int six, four;
-	struct stream_address any6 = {0}, any4 = {0};
-	assert_int_equal(sockets_listen(&any6, 1, &six), 0);
-	assert_int_equal(sockets_address(six, &any6), 0);
-	address_set_ipv4(&any4, (uint8_t[4]){0});
-	any4.port = any6.port;
-	assert_int_equal(sockets_listen(&any4, 1, &four), 0);
-	close(six);
-	close(four);
+	int ret = -EADDRINUSE;
+	for (int i = 0; i < 20 && ret == -EADDRINUSE; i++) { // somebody may have that port in IPv4
+		int six, four;
+		struct stream_address any6 = {0}, any4 = {0};
+		assert_int_equal(sockets_listen(&any6, 1, &six), 0);
+		assert_int_equal(sockets_address(six, &any6), 0);
+		address_set_ipv4(&any4, (uint8_t[4]){0});
+		any4.port = any6.port;
+		ret = sockets_listen(&any4, 1, &four);
+		if (ret == 0)
+			close(four);
+		close(six);
+	}
+	assert_int_equal(ret, 0);
 }
 
 // A past process whose connections are still closing is no second process.
@@ -381,7 +386,7 @@ static void the_turn_tells_the_time(void **state)
 	uint64_t before = rig.driver->now_us;
 	assert_true(before / 1000 <= rig_clock_ms());
 	rig_turn(&rig, 30000);
-	assert_in_range(rig.driver->now_us - before, 29000, 500000);
+	assert_in_range(rig.driver->now_us - before, 29000, RIG_PATIENCE_MS * 1000);
 	rig_stop(&rig);
 }
 

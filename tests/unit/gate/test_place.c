@@ -442,7 +442,11 @@ static void mints_and_closing_at_once(void **state)
 	qsort(all, MINTERS * MINTS_EACH, sizeof(uint64_t), compare_keys);
 	for (uint64_t i = 1; i < MINTERS * MINTS_EACH; i++)
 		assert_true(all[i] > all[i - 1]);
-	counted += place_close(shared.line, shared.now + 2);
+	// Control catches up by what the index holds at a time.
+	for (int turn = 0; turn < 2 * 937 / 64 + 2; turn++) {
+		counted += place_close(shared.line, shared.now + 2);
+		place_trim(shared.line, place_key(shared.line->closed, 0, 0));
+	}
 	assert_int_equal(counted, MINTERS * MINTS_EACH);
 	assert_int_equal(place_total(shared.line), MINTERS * MINTS_EACH);
 	for (uint64_t i = 0; i < MINTERS * MINTS_EACH; i++) {
