@@ -3,9 +3,11 @@
 
 #include "controlplane/bill.h"
 
+#include "controlplane/trusts.h"
 #include "dataplane/gate/claim.h"
 #include "dataplane/gate/ended.h"
 #include "dataplane/gate/place.h"
+#include "dataplane/tls/tls.h"
 #include "dataplane/worker.h"
 #include "drivers/sockets/sockets.h"
 
@@ -49,6 +51,7 @@ void bill_machine(struct config_machine *machine)
 		{"present", CONFIG_PER_PRESENT, 1, PRESENT_BYTES},
 		{"tickets given back", CONFIG_PER_LEFT, 1, LEFT_BYTES},
 		{"ended sessions", CONFIG_PER_ENDED, 1, 0},
+		{"TLS to origins", CONFIG_PER_ORIGIN_TLS, 1, 0},
 	};
 	rows[0].entry_bytes = worker_connection_bytes();
 	rows[1].entry_bytes = rows[2].entry_bytes = stream_bytes();
@@ -56,6 +59,8 @@ void bill_machine(struct config_machine *machine)
 	rows[8].entry_bytes =
 		sizeof(struct place_line) + BILL_LINE_ENTRIES * sizeof(struct place_entry);
 	rows[12].entry_bytes = ended_bytes(1u << 16) >> 16;
+	rows[13].entry_bytes = tls_stream_bytes() + TLS_STREAM_BYTES;
 	config_machine_read(machine);
+	machine->ca_error = trusts_error;
 	machine->bill = (struct config_bill){sizeof(rows) / sizeof(rows[0]), rows};
 }

@@ -7,6 +7,7 @@
 #include "controlplane/log.h"
 #include "controlplane/publish.h"
 #include "controlplane/rooms.h"
+#include "controlplane/trusts.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -82,6 +83,7 @@ void reload_snapshot(struct control *c)
 int reload(struct control *c, struct config_report *report, FILE *restart)
 {
 	struct config *next;
+	struct trusts *trusts;
 	struct config_machine machine;
 	bill_machine(&machine);
 	if (claims_is_busy(c->claims))
@@ -89,6 +91,11 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 	int ret = config_load(c->config_path, &machine, &next, report);
 	if (ret < 0) {
 		log_error("reload: %u errors; nothing has changed", report->count);
+		return ret;
+	}
+	if ((ret = trusts_load(next, c->worker_count, &trusts)) < 0) {
+		config_destroy(next);
+		log_error("reload: nothing has changed");
 		return ret;
 	}
 	config_diff(c->config, next, restart);
@@ -99,11 +106,12 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 		ret = claims_restore(c->claims, clock_at(&c->clock, clock_monotonic_us()));
 	if (ret < 0) {
 		c->config = before;
+		trusts_free(trusts);
 		config_destroy(next);
 		log_error("reload: %s; nothing has changed", strerror(-ret));
 		return ret;
 	}
-	resolve_set_config(c->resolve, next);
+	resolve_set_config(c->resolve, next, trusts);
 	reload_log_level(next);
 	reload_snapshot(c);
 	config_destroy(before);

@@ -37,6 +37,7 @@ struct channel *channel_take(struct tls *tls)
 	else
 		return NULL;
 	*channel = (struct channel){.carrier = {.inner_driver = tls->inner}};
+	tls->used_count++;
 	return channel;
 }
 
@@ -45,6 +46,7 @@ void channel_give(struct tls *tls, struct channel *channel)
 	assert(!channel->ssl);
 	channel_set_state(channel, CHANNEL_FREE);
 	TAILQ_INSERT_HEAD(&tls->free, channel, siblings);
+	tls->used_count--;
 }
 
 void channel_release(struct channel *channel)

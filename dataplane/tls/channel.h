@@ -39,6 +39,7 @@ struct tls {
 	struct channel *channels;
 	uint32_t channel_max;
 	uint32_t uncut_count; // channels never used yet
+	uint32_t used_count; // channels not free
 	struct channel_list free, closed;
 
 	// the turn in hand

@@ -94,7 +94,7 @@ void tls_take(struct stream_driver *driver, const struct stream_event *burst, in
 	struct tls *tls = tls_of(driver);
 	assert(tls->burst_at == tls->burst_count);
 	tls->burst = burst;
-	tls->burst_count = count;
+	tls->burst_count = tls->used_count > 0 ? count : 0;
 	tls->burst_at = 0;
 	struct channel *channel;
 	while ((channel = TAILQ_FIRST(&tls->closed))) {
