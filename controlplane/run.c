@@ -259,6 +259,8 @@ static int start_workers(struct control *c, struct listeners *listeners)
 		ret = listeners_driver(c->config, listeners, i, c->worker_count, &plan.driver);
 		if (ret < 0)
 			return ret;
+		// Control begins to beat when all run; until then they must not take it for dead.
+		atomic_store(&c->words.heartbeat_us, clock_monotonic_us());
 		if ((ret = worker_start(&plan, &c->workers[i])) < 0) {
 			log_error("worker %u does not start: %s", i, strerror(-ret));
 			return ret;

@@ -20,11 +20,12 @@ static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms);
 // What refused claims of the called workers have published since the last turn.
 static void take_refused(struct control *c, uint64_t now_ms)
 {
+	struct worker_refused refused[GATE_MAP_ROOMS_MAX];
 	for (unsigned i = 0; i < c->worker_count; i++) {
-		uint32_t line_id, poll_after;
-		uint64_t key;
-		if (worker_take_refused(c->workers[i], &line_id, &key, &poll_after))
-			claims_refused(c->claims, line_id, key, poll_after, now_ms);
+		unsigned count = worker_take_refused(c->workers[i], refused);
+		for (unsigned j = 0; j < count; j++)
+			claims_refused(c->claims, refused[j].line_id, refused[j].key,
+				refused[j].poll_after, now_ms);
 	}
 }
 
@@ -170,6 +171,15 @@ static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms)
 		reload_snapshot(c);
 }
 
+// A renewal that nobody waits for: the visitor's next request may come to any worker. One whose
+// ring is full does without.
+static void tell_others(struct control *c, uint32_t worker, const struct claim_answer *answer)
+{
+	for (unsigned i = 0; i < c->worker_count; i++)
+		if (i != worker)
+			rings_push_answer(c->rings[i], answer);
+}
+
 static uint32_t seam_answer(
 	void *ctx, uint32_t worker, const struct claim_answer *answers, uint32_t count)
 {
@@ -177,8 +187,11 @@ static uint32_t seam_answer(
 	uint32_t taken = 0;
 	if (!c->workers[worker])
 		return 0; // it has ended
-	while (taken < count && rings_push_answer(c->rings[worker], &answers[taken]))
+	while (taken < count && rings_push_answer(c->rings[worker], &answers[taken])) {
+		if (answers[taken].kind == CLAIM_RENEW && answers[taken].generation == 0)
+			tell_others(c, worker, &answers[taken]);
 		taken++;
+	}
 	worker_wake(c->workers[worker]);
 	return taken;
 }

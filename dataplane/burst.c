@@ -90,10 +90,22 @@ static enum http_result read_head(
 	return HTTP_OK;
 }
 
+// It sends and does not read its answers: what it has sent waits until it has (STREAM_WRITABLE).
+static void hold(struct worker *w, struct conn *conn, struct span data)
+{
+	stream_pause(w->driver, conn->stream);
+	if (client_keep_rest(w, conn, data))
+		conn_set_idle(&w->conns, conn, false);
+}
+
 void burst_offer(struct worker *w, struct conn *conn, struct span data)
 {
 	assert(conn->state == CONN_HEAD);
 	assert(!conn->is_pending);
+	if (stream_queued(w->driver, conn->stream) > w->driver->queue_high) {
+		hold(w, conn, data);
+		return;
+	}
 	if (w->item_count == BURST_MAX)
 		burst_run(w);
 	bool is_kept = conn->buffered > 0;
@@ -131,6 +143,17 @@ void burst_offer_answered(struct worker *w, struct conn *conn, const struct clai
 	conn->is_pending = true;
 }
 
+// Count the tokens of a request that stand so; once, though it may be read again after a claim.
+static void count_tokens(
+	struct worker *w, const struct item *item, enum gate_token_state state, enum counter which)
+{
+	if (item->answer || item->answer_is_late)
+		return;
+	for (uint32_t i = 0; i < item->request.token_count; i++)
+		if (item->request.tokens[i].state == state)
+			inside_count(w, which);
+}
+
 // Decode the tokens of all requests and compute their MACs side by side.
 static void verify(struct worker *w)
 {
@@ -140,8 +163,7 @@ static void verify(struct worker *w)
 		uint32_t jobs = gate_request_tokens(&item->request, &w->snapshot->secrets,
 			&item->conn->remembered, w->now_s, &w->jobs[job_count]);
 		job_count += jobs;
-		if (jobs == 0 && item->request.token_count > 0)
-			inside_count(w, COUNTER_tokens_remembered);
+		count_tokens(w, item, GATE_TOKEN_VALID, COUNTER_tokens_remembered);
 	}
 	if (job_count > 0)
 		mac_burst(w->mac, w->jobs, job_count);
@@ -149,6 +171,7 @@ static void verify(struct worker *w)
 	for (uint32_t i = 0; i < w->item_count; i++) {
 		struct item *item = &w->items[i];
 		gate_request_settle(&item->request, &item->conn->remembered, w->now_s);
+		count_tokens(w, item, GATE_TOKEN_NONE, COUNTER_bad_token);
 	}
 }
 
@@ -169,12 +192,6 @@ static void go_on(struct worker *w, const struct after *after)
 	if (after->is_kept)
 		conn_drop(conn, w->buffers, after->done);
 	bool has_more = after->is_kept ? conn->buffered > 0 : after->rest.len > 0;
-	if (has_more && stream_queued(w->driver, conn->stream) > w->driver->queue_high) {
-		// It sends and does not read: the rest waits until it has.
-		if (after->is_kept || client_keep_rest(w, conn, after->rest))
-			conn_set_idle(&w->conns, conn, false);
-		return;
-	}
 	if (has_more)
 		burst_offer(w, conn, after->is_kept ? (struct span){0} : after->rest);
 	else if (conn->has_ended)

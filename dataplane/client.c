@@ -101,8 +101,10 @@ static void opened(struct worker *w, struct stream *stream)
 static void discard(struct worker *w, struct conn *conn, size_t bytes)
 {
 	conn->discarded += bytes;
-	if (conn->discarded > WORKER_DISCARD_BYTES)
-		client_close(w, conn, true);
+	if (conn->discarded <= WORKER_DISCARD_BYTES)
+		return;
+	inside_count(w, COUNTER_drain_timeout);
+	client_close(w, conn, true);
 }
 
 // Bytes while an exchange runs: its body, its tunnel, or the next request, which must wait.
@@ -145,12 +147,16 @@ static void peer_ended(struct worker *w, struct conn *conn)
 	conn->has_ended = true;
 	switch (conn->state) {
 	case CONN_EXCHANGE:
-		exchange_client_eof(conn->exchange);
+		if (conn->buffered == 0) // else it ends after what is kept
+			exchange_client_eof(conn->exchange);
 		break;
 	case CONN_PARKED:
 		break; // answered all the same; closed after
 	default:
-		client_close(w, conn, false); // nothing more can come of it
+		if (conn->state == CONN_HEAD && conn->buffered > 0)
+			burst_offer(w, conn, (struct span){0}); // requests wait, or part of one
+		else
+			client_close(w, conn, false); // nothing more can come of it
 	}
 }
 
@@ -243,7 +249,7 @@ static void deadline_passed(struct worker *w, struct conn *conn)
 	default:
 		assert(conn->state == CONN_DISCARD);
 		inside_count(w, COUNTER_drain_timeout);
-		client_close(w, conn, true);
+		client_close(w, conn, false); // our answer may still be on its way
 	}
 }
 

@@ -29,15 +29,18 @@
 	X(head_too_large, "431 or 414: head over a limit") \
 	X(bad_version, "505: not HTTP/1.x") \
 	X(misdirected, "421: host that no site names") \
+	X(bad_method, "501 or 405: method not served, or not by that endpoint") \
+	X(not_found, "404: no such room or endpoint under /.sluice/") \
+	X(cross_site, "403: asked to leave by a page of another site") \
 	X(bad_token, "tokens that did not hold") \
-	X(unguarded_method, "503: no pass, and not a request that draws a ticket") \
+	X(unguarded_method, "503: no pass, and no ticket for such a request") \
 	X(table_full, "503: connection table full") \
 	X(source_full, "503: source has its share of connections") \
 	X(evicted, "idle connections closed to make room") \
 	X(head_timeout, "408: head not complete in time") \
 	X(idle_timeout, "idle connections closed") \
 	X(slow_body, "bodies slower than the minimum rate") \
-	X(drain_timeout, "closed while discarding a body nobody wanted") \
+	X(drain_timeout, "closed while discarding what nobody wanted: too late or too much") \
 	X(buffers_exhausted, "503: no buffer left") \
 	X(write_failed, "answers that the driver could not take") \
 	X(claim_ring_full, "claims not sent: ring full") \

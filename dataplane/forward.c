@@ -21,8 +21,9 @@ static struct answer_frame frame_of(const struct worker *w, const struct conn *c
 		.is_secure = conn->is_secure};
 }
 
-// What must be known of the request when its answer comes.
-static void remember(struct worker *w, struct conn *conn, const struct item *item,
+// What must be known of the request when its answer comes. Returns false if there is no buffer for
+// what is to be added to it.
+static bool remember(struct worker *w, struct conn *conn, const struct item *item,
 	const struct decision *decision)
 {
 	const struct gate_request *request = &item->request;
@@ -43,15 +44,14 @@ static void remember(struct worker *w, struct conn *conn, const struct item *ite
 	frame.stale = &stale;
 	size_t bytes = answer_fields(decision, request, &frame, fields);
 	if (bytes == 0)
-		return;
+		return true;
 	conn->extra = buffers_take(w->buffers);
-	if (!conn->extra) {
-		inside_count(w, COUNTER_buffers_exhausted); // the pass comes with a later answer
-		return;
-	}
+	if (!conn->extra)
+		return false;
 	assert(bytes <= w->plan.buffer_bytes);
 	memcpy(conn->extra, fields, bytes);
 	conn->extra_bytes = (uint32_t)bytes;
+	return true;
 }
 
 // An answer in place of the origin's, with the pass that may have been granted: the session is
@@ -75,8 +75,9 @@ static bool reply_failed(struct worker *w, struct conn *conn, unsigned status)
 	return false;
 }
 
-// The origin gave no answer: send one of ours, and go on if the request's body is over.
-static void end_failed(struct worker *w, struct conn *conn, unsigned status, bool body_ended)
+// The origin gave no answer: send one of ours. Returns whether the connection may go on: it is
+// there, and the request's body is over.
+static bool fail(struct worker *w, struct conn *conn, unsigned status, bool body_ended)
 {
 	static const struct {
 		unsigned status;
@@ -89,11 +90,10 @@ static void end_failed(struct worker *w, struct conn *conn, unsigned status, boo
 	if (!body_ended)
 		conn->close_after = true;
 	if (!reply_failed(w, conn, status))
-		return;
+		return false;
 	if (!body_ended)
 		client_discard(w, conn);
-	else
-		client_answered(w, conn);
+	return body_ended;
 }
 
 static uint64_t ends_us(const struct worker *w, uint32_t ends_s)
@@ -136,13 +136,27 @@ static void pass_rest(struct worker *w, struct item *item)
 		exchange_client_eof(conn->exchange);
 }
 
+// There is no buffer for the pass: one that is not handed out is none, and its grant goes back.
+static void refuse_without_buffer(
+	struct worker *w, struct item *item, const struct decision *decision)
+{
+	const struct claim_answer *answer = item->answer;
+	inside_count(w, COUNTER_buffers_exhausted);
+	if (answer && answer->verdict == CLAIM_GRANTED && answer->session == decision->session)
+		report_gone(w, answer);
+	act_refuse(w, item->conn, 503);
+}
+
 void forward(struct worker *w, struct item *item, const struct decision *decision)
 {
 	struct conn *conn = item->conn;
 	const struct gate_request *request = &item->request;
+	if (!remember(w, conn, item, decision)) {
+		refuse_without_buffer(w, item, decision);
+		return;
+	}
 	if (decision->is_uncounted)
 		report_passed(w, request->room);
-	remember(w, conn, item, decision);
 	struct exchange_request begin = {.client_driver = w->driver,
 		.client = conn->stream,
 		.user = conn,
@@ -159,7 +173,8 @@ void forward(struct worker *w, struct item *item, const struct decision *decisio
 	wheel_remove(&w->wheel, &conn->deadline);
 	struct exchange *exchange = exchange_begin(w->origin, &begin, &status);
 	if (!exchange) {
-		end_failed(w, conn, status, !request->has_body);
+		if (fail(w, conn, status, !request->has_body))
+			client_answered(w, conn);
 		return;
 	}
 	inside_count(w, COUNTER_forwarded);
@@ -205,21 +220,19 @@ static void on_tunnelled(void *user)
 		return;
 	uint32_t kept = conn->buffered;
 	exchange_client_data(conn->exchange, (struct span){conn->buffer, kept});
-	if (conn->state == CONN_EXCHANGE)
-		conn_drop(conn, w->buffers, kept);
+	if (conn->state != CONN_EXCHANGE)
+		return;
+	conn_drop(conn, w->buffers, kept);
+	if (conn->has_ended)
+		exchange_client_eof(conn->exchange);
 }
 
 static void end_kept(struct worker *w, struct conn *conn)
 {
-	if (conn->buffered == 0) {
+	if (conn->buffered > 0 && !conn->close_after)
+		resume_later(w, conn);
+	else
 		client_answered(w, conn);
-		return;
-	}
-	if (conn->close_after) {
-		client_close(w, conn, false);
-		return;
-	}
-	resume_later(w, conn);
 }
 
 static void on_ended(void *user, const struct exchange_end *end)
@@ -245,7 +258,8 @@ static void on_ended(void *user, const struct exchange_end *end)
 		client_close(w, conn, true);
 		break;
 	case EXCHANGE_FAILED:
-		end_failed(w, conn, end->status, end->body_ended);
+		if (fail(w, conn, end->status, end->body_ended))
+			end_kept(w, conn);
 	}
 }
 

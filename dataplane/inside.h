@@ -37,6 +37,7 @@
 #define TLS_EVENTS_MAX 64 // that these become in one round of TLS
 #define DUE_MAX 64u // deadlines of one turn
 #define CLOSE_MAX 256u // idle connections closed in one turn while draining
+#define RENEWALS_MAX 4096u // sessions renewed by command whose pass may not have been told yet
 #define ANSWERS_MAX 256u // claim answers of one turn
 #define REPLY_BYTES_MAX 32768u // an answer of ours: a head and a page
 #define SITES_MAX 1024u // sites whose pre-flights are counted
@@ -60,9 +61,23 @@ struct resumed {
 	uint32_t index, generation;
 };
 
+// A session that the origin's command has renewed: its next answer carries the new pass.
+struct renewal {
+	uint64_t session;
+	uint32_t expires; // unix s
+};
+
 // Pre-flights of one site in the second under way.
 struct preflights {
 	uint32_t second, count;
+};
+
+// Claims refused in a room since control looked. Control swaps the key out; a race leaves floor a
+// turn lower than need be, never higher.
+struct refused {
+	_Atomic uint64_t key; // the smallest; UINT64_MAX: none
+	_Atomic uint32_t line_id; // of the room; another one may have the index after a reload
+	_Atomic uint32_t poll_after; // s; the longest told
 };
 
 // What control reads of a worker; the only part that two threads touch.
@@ -71,11 +86,8 @@ struct worker_shown {
 	_Atomic uint32_t connections, busy;
 	_Atomic bool stop; // written: control
 	_Atomic bool is_woken; // written: control, after `stop`: it is done with the driver
-	// The smallest key refused since control looked; a spin-free lock of one bit in
-	// refused_busy is not worth it: control swaps the key out, and a race leaves floor a turn
-	// lower than need be.
-	_Atomic uint64_t refused_key; // UINT64_MAX: none
-	_Atomic uint32_t refused_line, refused_poll_after;
+	_Atomic bool has_refused; // since control looked
+	struct refused refused[GATE_MAP_ROOMS_MAX]; // by the room's index
 };
 
 struct worker {
@@ -83,6 +95,7 @@ struct worker {
 	struct stream_driver *driver;
 	struct stream_driver *tls; // on top of it
 	const struct snapshot *snapshot; // of this turn
+	uint64_t version; // of the one whose origins are in force
 	uint64_t now_us; // CLOCK_MONOTONIC, once a turn
 	uint64_t now_ms; // cluster time
 	uint32_t now_s;
@@ -105,6 +118,7 @@ struct worker {
 	struct resumed *resumed; // one per connection at most
 	uint32_t resumed_count;
 	struct preflights preflights[SITES_MAX];
+	struct renewal renewals[RENEWALS_MAX]; // by session id; a later one takes the place
 	uint32_t parked_count;
 
 	struct claim *reports; // a ring of WORKER_REPORTS_MAX

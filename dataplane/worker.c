@@ -176,7 +176,8 @@ static int create(struct worker *w)
 	}
 	w->sources = source_table_init(
 		sources, w->conns.count_max, plan->connections_per_source, random_u64(w->random));
-	atomic_store(&w->shown.refused_key, UINT64_MAX);
+	for (unsigned i = 0; i < GATE_MAP_ROOMS_MAX; i++)
+		atomic_store(&w->shown.refused[i].key, UINT64_MAX);
 	return 0;
 }
 
@@ -276,10 +277,10 @@ static void look_around(struct worker *w)
 	uint64_t beat_us = atomic_load_explicit(&words->heartbeat_us, memory_order_relaxed);
 	w->is_held = w->now_us > beat_us + SNAPSHOT_HOLD_US;
 	w->is_draining = atomic_load_explicit(&words->draining, memory_order_relaxed);
-	const struct snapshot *now = atomic_load_explicit(&words->current, memory_order_acquire);
-	if (now != w->snapshot) {
-		w->snapshot = now;
-		origin_set_table(w->origin, now->origins);
+	w->snapshot = atomic_load_explicit(&words->current, memory_order_acquire);
+	if (w->version != w->snapshot->version) { // a new one may lie where an old one was
+		w->version = w->snapshot->version;
+		origin_set_table(w->origin, w->snapshot->origins);
 	}
 	if (w->wheel.slots[0].next == NULL)
 		wheel_init(&w->wheel, w->now_us);

@@ -71,7 +71,13 @@ const struct origin *worker_origin(const struct worker *worker);
 uint32_t worker_connections(const struct worker *worker); // open now
 uint32_t worker_busy(const struct worker *worker); // of those, with a request under way
 
-// The smallest key whose claim this worker refused since the last call (ring full, too
-// late), and the longest poll_after then told; false if none. Control.
-bool worker_take_refused(
-	struct worker *worker, uint32_t *line_id, uint64_t *key, uint32_t *poll_after);
+// A room in which this worker refused claims (ring full, held, too late).
+struct worker_refused {
+	uint64_t key; // the smallest
+	uint32_t line_id;
+	uint32_t poll_after; // s; the longest told
+};
+
+// Take what was refused since the last call. Returns in how many rooms. Control.
+unsigned worker_take_refused(
+	struct worker *worker, struct worker_refused refused[GATE_MAP_ROOMS_MAX]);

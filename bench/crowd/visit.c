@@ -16,8 +16,7 @@
 #define SECOND_US 1000000ll
 #define TRIES_MAX 5u // of a page, before giving up
 #define RETRY_MAX_S 30u
-#define TOLD_BEFORE_US \
-	200000 // the shop is told of a pass that runs out; not too late, for its count
+#define CLOCKS_APART_US 200000 // at most, sluice's clock and ours
 #define POLL_AFTER_MAX_S 3600u // told more, the answer is not believed
 
 static const uint16_t step_next[] = {
@@ -67,6 +66,12 @@ static bool has_run_out(const struct crowd *crowd, const struct crowd_member *me
 	return unix_us(crowd) >= member->pass_ends * SECOND_US;
 }
 
+// When the pass runs out, to be on the safe side for whoever counts sessions.
+static int64_t safe_end_us(const struct crowd *crowd, const struct crowd_member *member)
+{
+	return member->pass_ends * SECOND_US - crowd->start_unix_us - CLOCKS_APART_US;
+}
+
 static struct tally_admission *admission_of(struct crowd *crowd, const struct crowd_member *member)
 {
 	return member->admission == CROWD_NOBODY ? NULL
@@ -89,8 +94,9 @@ static void end_visit(struct crowd *crowd, uint32_t id, uint64_t *count)
 	set_step(member, CROWD_OVER);
 	if (member->is_tab)
 		return;
-	if (member->pass.is_set) // the latest that it can end, if nothing ended it
-		ends_at(crowd, member, member->pass_ends * SECOND_US - crowd->start_unix_us);
+	if (member->pass.is_set) // the latest until which it is held for certain, if nothing ended
+				 // it
+		ends_at(crowd, member, safe_end_us(crowd, member));
 	if (crowd->plan->forever) {
 		const double pause_s = 2 * random_share(&crowd->random) * crowd->plan->over_s;
 		set_step(member, CROWD_AWAY);
@@ -148,7 +154,7 @@ static bool finish(struct crowd *crowd, uint32_t id)
 	if (member->step != CROWD_STAYING)
 		return true;
 	links_close(&crowd->links, id);
-	do_at(crowd, id, member->pass_ends * SECOND_US - crowd->start_unix_us - TOLD_BEFORE_US);
+	do_at(crowd, id, safe_end_us(crowd, member));
 	return false;
 }
 
@@ -292,17 +298,27 @@ static bool is_word(struct span word, const char *other)
 	return is_one_of(word, other, other, other);
 }
 
+// Told `next`. Of two tabs the later answer counts, unless the other may have been granted by now.
+static void begin_presence(struct crowd *crowd, struct crowd_member *member, int64_t told_s)
+{
+	struct crowd_member *twin =
+		member->twin == CROWD_NOBODY ? NULL : &crowd->members[member->twin];
+	if (twin && (twin->asked != REQUEST_NONE || twin->pass.is_set))
+		return;
+	if (twin)
+		end_presence(crowd, twin);
+	member->present_from_us = crowd->now_us;
+	member->present_to_us = member->sent_us + 2 * told_s * SECOND_US;
+}
+
 // Wait as long as told, from when it was told.
 static void wait_on(struct crowd *crowd, uint32_t id, struct span state, struct span poll_after)
 {
 	struct crowd_member *member = &crowd->members[id];
 	unsigned long told_s = poll_after.at ? strtoul(poll_after.at, NULL, 10) : 0;
 	told_s = told_s < 1 ? 1 : told_s > POLL_AFTER_MAX_S ? POLL_AFTER_MAX_S : told_s;
-	if (is_word(state, "next")) {
-		crowd->tally->polls_next++;
-		member->present_from_us = crowd->now_us;
-		member->present_to_us = member->sent_us + 2 * (int64_t)told_s * SECOND_US;
-	}
+	if (is_word(state, "next"))
+		begin_presence(crowd, member, (int64_t)told_s);
 	const double jitter = 1 + random_share(&crowd->random) / 10;
 	do_at(crowd, id, crowd->now_us + (int64_t)((double)told_s * 1e6 * jitter));
 }
@@ -404,6 +420,7 @@ static void on_status(struct crowd *crowd, uint32_t id, const struct answer *ans
 	const struct span state = answer_json(answer, "state");
 	histogram_add(&tally->poll_us, crowd->now_us - member->due_us);
 	tally->polls++;
+	tally->polls_next += is_word(state, "next");
 	if (answer->status == 401)
 		lose(crowd, id, &tally->lost_unknown);
 	else if (answer->status == 410)

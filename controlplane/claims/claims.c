@@ -171,12 +171,19 @@ static void end(struct claims *c, struct claims_rooms_entry *room, const struct 
 		claims_endings_add(&c->endings, claim->line_id, claim->session);
 }
 
+// A ticket given back is the place, or the session it was used for.
 static void leave(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
 	uint64_t now_ms)
 {
 	c->counters.leave++;
-	bool is_left = controller_leave(room->is.controller, claim->key, claim->visitor, now_ms);
-	c->counters.left_refused += !is_left;
+	if (controller_leave(room->is.controller, claim->key, claim->visitor, now_ms))
+		return;
+	struct claim session = *claim;
+	session.session = controller_session(room->is.controller, claim->visitor, &session.expires);
+	if (session.session != 0)
+		end(c, room, &session, now_ms);
+	else
+		c->counters.left_refused++;
 }
 
 static void gone(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,

@@ -52,8 +52,8 @@ struct controller_limits {
 	bool direct; // newcomers may be admitted without a ticket while nobody waits
 };
 
-// Hard bounds, fixed at creation; memory is 200 bytes for each session, 72 for each of the present
-// and 40 for each of the left.
+// Hard bounds, fixed at creation; memory is 160 to 224 bytes for each session (hash tables are
+// powers of two), 52 for each of the present, 32 for each of the left, 132 for each put off.
 struct controller_bounds {
 	uint32_t sessions_max; // sessions, and claimed ids kept; full: nobody is granted (counted)
 	uint32_t present_max; // present visitors; full: the smallest keys are kept, and floor waits
@@ -157,6 +157,9 @@ void controller_free(struct controller *c, uint64_t session, uint64_t now_ms);
 // A ticket was given back. Returns false if that is not known of: it was used or has lapsed, or
 // left_max is reached (it lapses instead).
 bool controller_leave(struct controller *c, uint64_t key, uint64_t visitor, uint64_t now_ms);
+
+// The session that a visitor holds, and its end in *expires (unix s); 0: none.
+uint64_t controller_session(struct controller *c, uint64_t visitor, uint32_t *expires);
 
 // `release N`: call N more people than the limits would, now, as far as there are so many; capacity
 // and rate still hold for the grants. While not available it waits until it is.

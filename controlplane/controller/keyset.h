@@ -11,14 +11,15 @@
 
 struct keyset_node {
 	uint64_t key, visitor;
-	uint32_t smaller, larger; // children; 0: none. A free node: `smaller` is the next free one
+	uint32_t smaller, larger; // children; 0: none. A node given back: `smaller` is the next one
 	uint32_t count; // of the subtree
 	uint32_t priority;
 };
 
 struct keyset {
 	struct keyset_node *nodes; // [0] is nobody, of count 0
-	uint32_t root, free, members_max;
+	uint32_t root, members_max;
+	uint32_t used, given_back; // nodes ever used (memory grows with them); those free again
 	uint64_t random;
 };
 

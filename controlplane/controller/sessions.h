@@ -22,13 +22,13 @@ struct session {
 	uint64_t visitor, session, key; // key 0: direct
 	uint32_t expires; // unix s
 	uint32_t claimed; // in sessions.claimed; 0: direct, or floor has passed the key
-	uint8_t state; // enum session_state; 0: free, then `claimed` is the next free one
+	uint8_t state; // enum session_state; 0: given back, `claimed` is the next such one
 	bool ended_early;
 };
 
 struct sessions {
 	struct session *records; // [0] is nobody
-	uint32_t free, count_max;
+	uint32_t used, given_back, count_max; // records ever used; the first of those free again
 	uint32_t taken; // slots
 	struct idmap by_visitor, by_session;
 	struct due ends; // of those that hold a slot

@@ -5,7 +5,6 @@
 #include "dataplane/gate/pace.h"
 
 #define DOOR_WAIT_MAX_MS 60000u
-#define ENDING_MAX 16384u // sessions looked at that end soon
 
 static uint32_t least(uint32_t a, uint32_t b)
 {
@@ -43,22 +42,22 @@ uint32_t state_free(const struct controller *c)
 }
 
 // Slots free now or becoming free within `ms`. Capacity may have been lowered below what is taken.
-static uint32_t slots_within(const struct controller *c, uint64_t ms)
+static uint32_t slots_within(const struct controller *c, uint64_t ms, uint32_t ending_max)
 {
 	if (c->limits.capacity == 0)
 		return UINT32_MAX;
 	const double early = tally_rate(&c->freed, c->now_ms) * (double)ms / 1000;
 	uint64_t leaving =
-		sessions_ending(&c->sessions, c->now_ms + ms, ENDING_MAX) + (uint64_t)early;
+		sessions_ending(&c->sessions, c->now_ms + ms, ending_max) + (uint64_t)early;
 	if (leaving > c->sessions.taken)
 		leaving = c->sessions.taken;
 	const uint64_t staying = c->sessions.taken - leaving;
 	return c->limits.capacity > staying ? (uint32_t)(c->limits.capacity - staying) : 0;
 }
 
-uint32_t state_room_within(const struct controller *c, uint64_t ms)
+uint32_t state_room_within(const struct controller *c, uint64_t ms, uint32_t ending_max)
 {
-	return least(slots_within(c, ms), bucket_people_within(&c->bucket, ms));
+	return least(slots_within(c, ms, ending_max), bucket_people_within(&c->bucket, ms));
 }
 
 uint32_t state_reserved(const struct controller *c)
@@ -97,9 +96,8 @@ uint32_t state_next_poll_after(const struct controller *c, uint32_t before)
 	if (before < reserved)
 		return PACE_MIN_S;
 	// Half the time until a reservation is expected, so that few of them wait for their holder.
-	const uint64_t room = state_room_within(c, CONTROLLER_AHEAD_MS);
-	const uint64_t half_ms =
-		(before - reserved) * (CONTROLLER_AHEAD_MS / 2) / (room > 0 ? room : 1);
+	const uint64_t room = c->room_ahead > 0 ? c->room_ahead : 1;
+	const uint64_t half_ms = (before - reserved) * (uint64_t)c->ahead_ms / 2 / room;
 	return least((uint32_t)(half_ms / 1000) + PACE_MIN_S, CONTROLLER_NEXT_MAX_S);
 }
 

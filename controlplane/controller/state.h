@@ -32,6 +32,8 @@ struct controller {
 	uint64_t floor, floor_rank;
 	uint64_t passed; // turns below this key are over; floor follows as far as it may
 	uint64_t release; // to be called besides
+	uint32_t ahead_ms, room_ahead; // how far it looks ahead, and how many can be admitted in
+				       // that time, as of the last tick
 
 	struct bucket bucket;
 	struct sessions sessions;
@@ -65,9 +67,10 @@ void state_begin_anew(struct controller *c);
 // Slots free now; UINT32_MAX: no limit.
 uint32_t state_free(const struct controller *c);
 
-// People that could be admitted within `ms` from now, beginning now: slots free or becoming free,
-// and the rate. UINT32_MAX: no limit.
-uint32_t state_room_within(const struct controller *c, uint64_t ms);
+// People that could be admitted within `ms` from now, beginning now: slots free or becoming free
+// (up to `ending_max` of these), and the rate. UINT32_MAX: no limit. Steps are proportional to the
+// slots becoming free.
+uint32_t state_room_within(const struct controller *c, uint64_t ms, uint32_t ending_max);
 
 // How many of the smallest present keys hold a reservation. A free slot is reserved; under a rate,
 // as many more as it serves while they poll once, since the bucket is charged when one comes.

@@ -12,6 +12,8 @@
 #include "controlplane/controller/state.h"
 #include "dataplane/gate/pace.h"
 
+#define SOON_MAX 64u // slots becoming free that a claim is put off for
+
 // Rounded up: the slot is free from this second on, never before.
 static uint32_t end_of_session(const struct controller *c)
 {
@@ -92,7 +94,7 @@ static bool is_served_soon(const struct controller *c, const struct claim *claim
 	const uint64_t until_ms = verdict_until_ms(c, claim);
 	if (until_ms <= c->now_ms)
 		return false;
-	const uint32_t soon = state_room_within(c, until_ms - c->now_ms);
+	const uint32_t soon = state_room_within(c, until_ms - c->now_ms, SOON_MAX);
 	const uint32_t reserved = state_reserved(c) > soon ? state_reserved(c) : soon;
 	return later_count(&c->later) < soon && holds_reservation(c, claim, before, reserved);
 }

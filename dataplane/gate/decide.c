@@ -328,15 +328,20 @@ static bool is_renewal_due(const struct view *v)
 	       v->in->now_s >= pass->issued + (pass->expires - pass->issued) / 2;
 }
 
-// A pass that holds lets in. In the second half of a sliding one control is asked for a new end,
-// and so it is about one that has run out, which the origin may have renewed.
+// A pass that holds lets in. In the second half of a sliding one control is asked for a new end.
 // Returns false if there is none, as far as is known.
 static bool decide_by_pass(struct view *v)
 {
-	const struct gate_token *carried =
-		v->request->pass ? v->request->pass : v->request->pass_over;
+	const struct gate_token *carried = v->request->pass;
 	if (!carried || v->in->pass_has_ended)
 		return false;
+	if (v->in->pass_renewed > carried->token.expires) {
+		struct token pass = carried->token;
+		pass.issued = v->in->now_s;
+		pass.expires = v->in->pass_renewed;
+		admit(v, &pass, true);
+		return true;
+	}
 	bool is_renewal = v->answer && v->answer->kind == CLAIM_RENEW;
 	if (is_renewal && v->answer->verdict == CLAIM_RENEWED &&
 		v->answer->expires > v->in->now_s) {
@@ -351,7 +356,7 @@ static bool decide_by_pass(struct view *v)
 	}
 	bool may_ask = v->may_claim && !v->was_asked && !v->request->is_prefetch &&
 		       v->room->mode != GATE_MODE_OFF;
-	if (may_ask && (!v->pass || is_renewal_due(v)))
+	if (may_ask && v->pass && is_renewal_due(v))
 		claim(v, CLAIM_RENEW, &carried->token);
 	else if (v->pass)
 		admit(v, v->pass, is_echoed(v, carried));

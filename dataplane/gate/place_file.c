@@ -140,7 +140,7 @@ static int open_old(const char *path, struct place_file *file)
 	const ssize_t got = pread(file->fd, &header, sizeof(header), 0);
 	if (got < 0)
 		return -errno;
-	if (got < (ssize_t)sizeof(header) || memcmp(header.magic, magic, sizeof(magic)) ||
+	if (got < (ssize_t)sizeof(header) || memcmp(header.magic, magic, sizeof(magic)) != 0 ||
 		header.version != VERSION || header.check != check_of(&header) ||
 		(uint64_t)st.st_size != file_bytes(&header))
 		return -EUCLEAN;

@@ -3,9 +3,10 @@ import contextlib
 import json
 import socket
 import threading
+import time
 
 import pytest
-from sluice import Origin, raw, room, token, wait_for
+from sluice import BROWSER, Origin, raw, room, token, wait_for
 
 
 def echo(visitor_client, path="/derby/echo", **keys):
@@ -98,16 +99,17 @@ def test_command_renew_restarts_the_time(make, visitor, origin):
     sluice = make(rooms=[room(capacity=1, session="4s")])
     one = visitor(sluice)
     one.get("/derby/")
-    ends = token(one.passed())["expires"]
+    first = one.passed()
+    ends = token(first)["expires"]
     threading.Event().wait(2)
     origin.sluice_command = "renew"
     one.get("/derby/more")
     origin.sluice_command = None
-    wait_for(lambda: sluice.show("room", "derby")["sessions"] == 1, 2)
-    threading.Event().wait(max(0, ends + 0.5 - __import__("time").time()))
-    answer = one.get("/derby/")
-    assert answer.text.startswith("shop:")
-    assert token(one.passed())["expires"] > ends
+    wait_for(lambda: one.get("/derby/") and token(one.passed())["expires"] > ends, 2, 0.05)
+    threading.Event().wait(max(0, ends + 0.3 - time.time()))
+    assert one.get("/derby/").text.startswith("shop:")
+    old = visitor(sluice, headers=dict(BROWSER, **{"Sluice-Pass": first}))
+    assert not old.get("/derby/").text.startswith("shop:"), "the first pass has run out"
 
 
 def test_sliding_sessions_are_renewed_by_use(make, visitor):
@@ -248,3 +250,44 @@ def test_proxy_protocol(make):
     assert headers["x-forwarded-for"] == "192.0.2.7"
     assert raw(port, ask, 3) == b""
     assert sluice.process.poll() is None
+
+
+def test_a_preflight_opens_no_tunnel(make, visitor):
+    answer = (b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: chat\r\n\r\n"
+              b"hello")
+    with scripted_origin(answer) as port:
+        sluice = make(site={"origin": {"servers": [f"127.0.0.1:{port}"]}})
+        got = raw(sluice.port, b"OPTIONS /derby/x HTTP/1.1\r\nHost: localhost\r\n"
+                  b"Origin: https://a.example\r\nAccess-Control-Request-Method: GET\r\n"
+                  b"Connection: upgrade\r\nUpgrade: chat\r\n\r\n", 2)
+        assert got.startswith(b"HTTP/1.1 503 ") and b"hello" not in got
+
+
+def test_leaving_by_ticket_gives_the_session_back(make, visitor):
+    sluice = make(rooms=[room(capacity=1, mode="always")])
+    one, two = visitor(sluice), visitor(sluice)
+    one.get("/derby/")
+    ticket = one.ticket()
+    wait_for(lambda: one.status().json()["state"] == "admitted", 10, 0.3)
+    two.get("/derby/")
+    left = visitor(sluice, headers={"Sluice-Ticket": ticket})
+    assert left.client.post("/.sluice/derby/leave").status_code == 204
+    wait_for(lambda: two.status().json()["state"] == "admitted", 10, 0.3)
+    assert not one.get("/derby/").text.startswith("shop:")
+
+
+def test_a_renewal_by_command_reaches_the_visitor_with_the_next_answer(make, visitor, origin):
+    sluice = make(top={"workers": [0, 1]}, rooms=[room(capacity=1, session="60s")])
+    one = visitor(sluice)
+    one.get("/derby/")
+    ends = token(one.passed())["expires"]
+    threading.Event().wait(2)
+    origin.sluice_command = "renew"
+    one.get("/derby/more")
+    origin.sluice_command = None
+
+    def renewed():
+        one.get("/derby/")
+        return token(one.passed())["expires"] > ends
+
+    wait_for(renewed, 2, 0.05)

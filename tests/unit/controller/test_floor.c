@@ -360,6 +360,21 @@ static void a_restart_takes_over(void **state)
 	room_wait(&r, 500);
 	assert_int_equal(room_poll(&r, keys[3]), CLAIM_NEXT);
 	assert_in_range(lapses_in(&r, keys[2]), CLAIM_S * 1000 + 58000, CLAIM_S * 1000 + 60200);
+	assert_int_equal(r.forgotten, 1); // the used one
+	room_close(&r);
+}
+
+static void a_threshold_behind_floor_is_mended(void **state)
+{
+	(void)state;
+	struct room r = room_open(one_slot);
+	atomic_store(&r.line->floor, place_key_of_ms(r.now_ms)); // pages of different ages
+	controller_destroy(r.controller);
+	struct controller_limits limits = one_slot;
+	limits.burst = 1;
+	r.controller = controller_create(&limits, &room_bounds, r.line, r.now_ms);
+	room_turn(&r);
+	assert_int_equal(r.line->threshold, r.line->floor);
 	room_close(&r);
 }
 
@@ -404,6 +419,7 @@ int main(void)
 		cmocka_unit_test(many_ends_take_several_turns),
 		cmocka_unit_test(the_line_bit_follows_the_line),
 		cmocka_unit_test(a_restart_takes_over),
+		cmocka_unit_test(a_threshold_behind_floor_is_mended),
 		cmocka_unit_test(what_the_store_still_knows_of_long_ago_is_forgotten),
 	};
 	return cmocka_run_group_tests_name("floor", tests, NULL, NULL);

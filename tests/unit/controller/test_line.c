@@ -1,7 +1,7 @@
-// The line bit, with workers that mint beside a control that publishes.
+// The line bit, when a mint and a publication cross.
 //
-// *Goal:* while a ticket waits the bit is set, or is about to be, however mint and publication
-// cross; and it is cleared when nobody waits.
+// *Goal:* after both, the bit is set: control clears it for those it has counted, and either it
+// sees the new ticket or the mint sees the cleared bit.
 
 #include <pthread.h>
 #include <sched.h>
@@ -11,43 +11,44 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/controller/random.h"
 #include "tests/unit/controller/room.h"
 
-#define MINTERS 2
-#define MINTS_EACH 4000u
-#define SPINS_MAX 100000000u // about to be: seconds, on a busy machine
+#define ROUNDS 20000u
 
-struct minter {
+struct meeting {
 	struct room *room;
-	_Atomic uint64_t *now_ms;
-	_Atomic uint64_t handed; // a ticket to be given back; 0: none
-	_Atomic bool is_done;
-	uint32_t unseen; // tickets that waited without the bit
+	_Atomic uint32_t round; // that both may begin
+	_Atomic uint32_t minted; // rounds done by the worker
+	_Atomic uint64_t key; // of the last one
 };
 
-static bool bit_gets_set(const struct place_line *line)
+static void wait_for(_Atomic uint32_t *what, uint32_t value)
 {
-	for (uint32_t i = 0; i < SPINS_MAX; i++) {
-		if (atomic_load(&line->open) & PLACE_OPEN_LINE)
-			return true;
+	for (uint32_t i = 0; atomic_load(what) < value; i++) {
 		if (i % 1000 == 999)
 			sched_yield();
 	}
-	return false;
+}
+
+// A moment of a few nanoseconds, or a few hundred.
+static void hesitate(uint64_t *random)
+{
+	const uint64_t turns = random_below(random, 2) ? 0 : random_below(random, 300);
+	for (volatile uint64_t i = 0; i < turns; i++)
+		;
 }
 
 static void *mint(void *of)
 {
-	struct minter *m = of;
-	for (uint32_t i = 0; i < MINTS_EACH; i++) {
-		const uint64_t key =
-			place_mint(m->room->line, atomic_load(m->now_ms) / PLACE_SLOT_MS, 0);
-		m->unseen += !bit_gets_set(m->room->line);
-		atomic_store(&m->handed, key);
-		while (atomic_load(&m->handed))
-			sched_yield();
+	struct meeting *m = of;
+	uint64_t random = 1;
+	for (uint32_t round = 1; round <= ROUNDS; round++) {
+		wait_for(&m->round, round);
+		hesitate(&random);
+		atomic_store(&m->key, place_mint(m->room->line, ROOM_START_MS / PLACE_SLOT_MS, 0));
+		atomic_store(&m->minted, round);
 	}
-	atomic_store(&m->is_done, true);
 	return NULL;
 }
 
@@ -55,40 +56,28 @@ static void mint_and_publication_cross(void **state)
 {
 	(void)state;
 	struct controller_bounds bounds = room_bounds;
-	bounds.left_max = MINTERS * MINTS_EACH;
+	bounds.left_max = ROUNDS;
 	struct room r = room_open_with(
 		(struct controller_limits){
 			.capacity = 1, .session_s = 60, .claim_s = 3600, .direct = true},
 		bounds);
-	_Atomic uint64_t now_ms = r.now_ms;
-	struct minter minters[MINTERS];
-	pthread_t threads[MINTERS];
-	for (int i = 0; i < MINTERS; i++) {
-		minters[i] = (struct minter){.room = &r, .now_ms = &now_ms};
-		assert_int_equal(pthread_create(&threads[i], NULL, mint, &minters[i]), 0);
-	}
-	uint32_t cleared = 0;
-	for (bool is_done = false; !is_done;) {
-		is_done = true;
-		for (int i = 0; i < MINTERS; i++) {
-			const uint64_t key = atomic_load(&minters[i].handed);
-			is_done &= atomic_load(&minters[i].is_done);
-			if (key == 0)
-				continue;
-			assert_true(controller_leave(r.controller, key, key, r.now_ms));
-			atomic_store(&minters[i].handed, 0);
-		}
-		r.now_ms += 10;
-		atomic_store(&now_ms, r.now_ms);
+	struct meeting meeting = {.room = &r};
+	uint64_t random = 2;
+	pthread_t thread;
+	assert_int_equal(pthread_create(&thread, NULL, mint, &meeting), 0);
+	for (uint32_t round = 1; round <= ROUNDS; round++) {
+		// Nobody waits; in every other round the bit does not say so yet.
+		if (round % 2)
+			controller_publish(r.controller, false, r.now_ms);
+		assert_int_equal(r.line->open & PLACE_OPEN_LINE, round % 2 ? 0 : PLACE_OPEN_LINE);
+		atomic_store(&meeting.round, round);
+		hesitate(&random);
 		controller_publish(r.controller, false, r.now_ms);
-		cleared += !(atomic_load(&r.line->open) & PLACE_OPEN_LINE);
-		controller_tick(r.controller, r.now_ms);
+		wait_for(&meeting.minted, round);
+		assert_true(atomic_load(&r.line->open) & PLACE_OPEN_LINE);
+		assert_true(controller_leave(r.controller, meeting.key, meeting.key, r.now_ms));
 	}
-	for (int i = 0; i < MINTERS; i++) {
-		pthread_join(threads[i], NULL);
-		assert_int_equal(minters[i].unseen, 0);
-	}
-	assert_true(cleared > 0);
+	pthread_join(thread, NULL);
 	controller_publish(r.controller, false, r.now_ms);
 	assert_int_equal(r.line->open, 1);
 	room_close(&r);

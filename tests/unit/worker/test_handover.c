@@ -61,12 +61,15 @@ static int memory_poll(
 		if (!d->is_open[i]) {
 			*stream = (struct stream){.peer = {.ip = {[10] = 0xff, 0xff, 10, 0, 0, 1}}};
 			d->is_open[i] = true;
-			d->has_asked[i] = false;
+			d->has_asked[i] = d->is_done[i] = false;
 			events[count++] = (struct stream_event){STREAM_OPENED, 0, stream, {0}};
 		} else if (!d->has_asked[i]) {
 			d->has_asked[i] = true;
 			events[count++] = (struct stream_event){
 				STREAM_DATA, 0, stream, {request, sizeof(request) - 1}};
+		} else if (d->is_done[i]) {
+			d->is_open[i] = false;
+			events[count++] = (struct stream_event){STREAM_CLOSED, 0, stream, {0}};
 		}
 	}
 	return count;
@@ -95,6 +98,12 @@ static void memory_nothing(struct stream_driver *driver, struct stream *s)
 {
 	(void)driver;
 	(void)s;
+}
+
+static void memory_shut(struct stream_driver *driver, struct stream *s)
+{
+	struct memory_driver *d = (struct memory_driver *)driver;
+	d->is_done[s - d->streams] = true;
 }
 
 static void memory_close(struct stream_driver *driver, struct stream *s, bool reset)
@@ -126,7 +135,7 @@ static void memory_no(struct stream_driver *driver)
 static const struct stream_driver_ops memory_ops = {.poll = memory_poll,
 	.write = memory_write,
 	.queued = memory_queued,
-	.shut = memory_nothing,
+	.shut = memory_shut,
 	.close = memory_close,
 	.pause = memory_nothing,
 	.resume = memory_nothing,
@@ -271,9 +280,8 @@ static void test_everything_at_once(void **state)
 		while (rte_rcu_qsbr_check(stage.words.quiescent, token, false) != 1)
 			usleep(50);
 		destroy(before); // the worker is in the new one
-		uint32_t line_id, poll_after;
-		uint64_t key;
-		worker_take_refused(stage.worker, &line_id, &key, &poll_after);
+		struct worker_refused refused[GATE_MAP_ROOMS_MAX];
+		worker_take_refused(stage.worker, refused);
 	}
 	const struct counters *counters = worker_counters(stage.worker);
 	for (int i = 0; i < COUNTER_COUNT; i++)

@@ -1,0 +1,137 @@
+"""What the suites start, on loopback and in a folder of their own: sluice, the shop, nginx.
+
+Everything is ended by pid and its folder removed when its `with` block is left, however that is.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build"
+START_S = 20
+STOP_S = 20
+HOST = "127.0.0.1"
+
+
+class Failure(Exception):
+    """A figure could not be taken, and why."""
+
+
+def free_port():
+    with contextlib.closing(socket.socket()) as sock:
+        sock.bind((HOST, 0))
+        return sock.getsockname()[1]
+
+
+@contextlib.contextmanager
+def folder():
+    path = pathlib.Path(tempfile.mkdtemp(prefix="sluice-bench-"))
+    path.chmod(0o755)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def process(command, log, ready):
+    """Start `command`; give it out once ready() is true; end it with SIGTERM."""
+    with open(log, "wb") as out:
+        child = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
+                                 stdout=out, stderr=out)
+    try:
+        until = time.monotonic() + START_S
+        while not ready():
+            if child.poll() is not None or time.monotonic() > until:
+                tail = pathlib.Path(log).read_text(errors="replace")[-2000:]
+                raise Failure(f"{command[0]} did not start:\n{tail}")
+            time.sleep(0.05)
+        yield child
+    finally:
+        child.terminate()
+        try:
+            child.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+
+def accepts(port):
+    with contextlib.suppress(OSError):
+        socket.create_connection((HOST, port), timeout=1).close()
+        return True
+    return False
+
+
+class Sluice:
+    """One appliance with one room, `derby`."""
+
+    def __init__(self, path, port, child):
+        self.path, self.port, self.child = path, port, child
+
+    def show(self, *what):
+        run = subprocess.run([BUILD / "sluice", "show", *what, "--json", "-c", self.path],
+                             capture_output=True, text=True, timeout=20)
+        if run.returncode != 0:
+            raise Failure(f"sluice show: {run.stderr}")
+        return json.loads(run.stdout)
+
+
+@contextlib.contextmanager
+def sluice(at, origin_port, room, connections, **top):
+    """Start sluice in the folder `at`, in front of that origin."""
+    port = free_port()
+    config = {
+        "listen": [{"address": f"{HOST}:{port}"}],
+        "state": str(at / "state"),
+        "user": "root",
+        "connections": connections,
+        "connections_per_source": connections,
+        "origin_connections": 1000,
+        "sites": [{"name": "shop", "hosts": [HOST],
+                   "origin": {"servers": [f"{HOST}:{origin_port}"]},
+                   "rooms": [dict({"name": "derby", "path": "/derby"}, **room)]}],
+    }
+    config.update(top)
+    path = at / "sluice.yaml"
+    path.write_text(json.dumps(config))  # JSON is YAML
+    log = at / "sluice.log"
+    command = [BUILD / "sluice", "run", "-c", path]
+    with process(command, log, lambda: ": ready" in log.read_text(errors="replace")) as child:
+        yield Sluice(path, port, child)
+
+
+@contextlib.contextmanager
+def shop(at, *options):
+    port = free_port()
+    command = [BUILD / "config/demo/shop", "--port", port, *options]
+    with process(command, at / "shop.log", lambda: accepts(port)):
+        yield port
+
+
+def threads_of(pids):
+    for pid in pids:
+        yield from pathlib.Path(f"/proc/{pid}/task").iterdir()
+
+
+def children_of(pid):
+    """The process and its children."""
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *map(int, children)]
+
+
+def rss_kb(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    raise Failure(f"no VmRSS of {pid}")
+
+
+def cores():
+    return sorted(os.sched_getaffinity(0))
