@@ -13,11 +13,14 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+// Debian's ca-certificates; OpenSSL's default is a link to it, which another package brings.
+#define SYSTEM_FILE "/etc/ssl/certs/ca-certificates.crt"
 #define CHAIN_DEPTH_MAX 10 // certificates between a server's own and a trusted one
 #define CHAIN_BYTES_MAX (32 << 10) // of all that a server sends
 
@@ -31,7 +34,7 @@ struct trust {
 static const char *system_file(void)
 {
 	const char *named = getenv(X509_get_default_cert_file_env());
-	return named ? named : X509_get_default_cert_file();
+	return named ? named : SYSTEM_FILE;
 }
 
 static int fail(char *error, const char *path, int number)
@@ -65,11 +68,13 @@ static int read_file(const char *path, STACK_OF(X509) * list, char *error)
 	if (!file)
 		return fail(error, path, errno);
 	ERR_clear_error();
-	while (ret == 0 && (certificate = PEM_read_X509(file, NULL, NULL, NULL)))
+	while (ret == 0 && (certificate = PEM_read_X509(file, NULL, NULL, NULL))) {
+		X509_check_purpose(certificate, -1, 0); // works out now what it would at first use
 		if (!sk_X509_push(list, certificate)) {
 			X509_free(certificate);
 			ret = fail(error, path, ENOMEM);
 		}
+	}
 	if (ret == 0)
 		ret = ferror(file) ? fail(error, path, errno)
 				   : take_end(path, sk_X509_num(list), error);
@@ -97,7 +102,8 @@ static SSL_CTX *make_context(STACK_OF(X509) * list)
 		return NULL;
 	X509_STORE *store = SSL_CTX_get_cert_store(context);
 	X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
-	bool is_good = SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+	bool is_good = SSL_CTX_get_min_proto_version(context) >= TLS1_2_VERSION || // as configured
+		       SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
 	for (int i = 0; i < sk_X509_num(list); i++)
 		is_good &= X509_STORE_add_cert(store, sk_X509_value(list, i));
 	SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);

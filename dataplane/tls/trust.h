@@ -14,7 +14,7 @@ struct trust;
 #define TRUST_ERROR_MAX 512 // bytes of an error's text
 
 // Read certificates and make a context for each worker.
-//   path     a PEM file; NULL: the system's (the file of $SSL_CERT_FILE or OpenSSL's default)
+//   path     a PEM file; NULL: the system's ($SSL_CERT_FILE, or that of ca-certificates)
 //   workers  up to TRUST_WORKERS_MAX; 0: only find out whether the file is good
 //   trust    held once, by the caller
 //   error    TRUST_ERROR_MAX bytes; what is wrong, beginning with the file
