@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define FAULTS_SERVERS_MAX 64u // in trouble at once; of those beyond nothing is said
+#define FAULTS_SERVERS_MAX 256u // that have had trouble; of those beyond nothing is said
 #define FAULTS_QUIET_US 60000000u
 
 struct faults_server {

@@ -95,7 +95,7 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 	}
 	if ((ret = trusts_load(next, c->worker_count, &trusts)) < 0) {
 		config_destroy(next);
-		log_error("reload: nothing has changed");
+		log_error("reload: %s; nothing has changed", strerror(-ret));
 		return ret;
 	}
 	config_diff(c->config, next, restart);

@@ -35,8 +35,10 @@ int trusts_load(const struct config *config, unsigned workers, struct trusts **t
 	uint32_t count = config->sites.count;
 	char error[TRUST_ERROR_MAX];
 	struct trusts *t = calloc(1, sizeof(*t) + count * sizeof(t->of[0]));
-	if (!t)
+	if (!t) {
+		log_error("origin.tls: no memory for certificates");
 		return -ENOMEM;
+	}
 	t->count = count;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct config_site *site = &config->sites.at[i];
@@ -51,7 +53,7 @@ int trusts_load(const struct config *config, unsigned workers, struct trusts **t
 		if (ret < 0) {
 			log_error("site %s: origin.tls.ca: %s", site->name, error);
 			trusts_free(t);
-			return ret;
+			return ret == -ENOMEM ? ret : -EIO;
 		}
 	}
 	*trusts = t;

@@ -10,7 +10,7 @@ struct trusts;
 // Read what the sites with `origin.tls` name; a file that several name once.
 //   config   only for the call
 //   workers  that will use them
-// Returns 0, or -errno with the reason logged.
+// Returns 0, or -EIO or -ENOMEM with the reason logged.
 int trusts_load(const struct config *config, unsigned workers, struct trusts **trusts);
 void trusts_free(struct trusts *trusts); // accepts NULL
 

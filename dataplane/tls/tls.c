@@ -123,6 +123,7 @@ static int poll_round(
 			break;
 		tls->is_begun = false;
 	}
+	assert(tls->event_count > 0 || tls->burst_at == tls->burst_count);
 	return tls->event_count;
 }
 
