@@ -261,6 +261,7 @@ struct config_error {
 	char *text; // one line, without its end
 };
 
+// Write each error on a line of its own, and how many more there were; free what it holds.
 void config_report_print(const struct config_report *report, FILE *out);
 void config_report_fini(struct config_report *report);
 
@@ -277,6 +278,7 @@ int config_load(const char *path, const struct config_machine *machine, struct c
 int config_read(const char *path, const char *text, size_t len,
 	const struct config_machine *machine, struct config **config, struct config_report *report);
 
+// Accepts NULL.
 void config_destroy(struct config *config);
 
 // Only the folder `state`, whatever else is wrong with the file, so that the running process can be

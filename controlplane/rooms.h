@@ -21,4 +21,5 @@ uint8_t rooms_mode(const struct control_room *room);
 // A command changed the room: tell claims and controller, put it into the store, publish.
 void rooms_changed(struct control *c, struct control_room *room);
 
+// Free the rooms and their controllers.
 void rooms_destroy(struct control *c);

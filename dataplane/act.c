@@ -14,7 +14,8 @@
 static void decide_item(struct worker *w, struct item *item, struct decision *decision);
 static void reply(struct worker *w, struct item *item, const struct decision *decision);
 static bool park(struct worker *w, struct item *item, const struct decision *decision);
-static void count_decision(struct worker *w, const struct decision *decision);
+static void count_decision(
+	struct worker *w, const struct item *item, const struct decision *decision);
 
 static bool method_is_ours_to_refuse(const struct item *item)
 {
@@ -51,7 +52,7 @@ void act(struct worker *w, struct item *item)
 		report_refused(w, &decision.claim);
 	if (decision.refuses_claim && !item->answer_is_late)
 		inside_count(w, COUNTER_held);
-	count_decision(w, &decision);
+	count_decision(w, item, &decision);
 	if (decision.is_preflight && !preflight_may_pass(w, item->request.site)) {
 		decision.action = DECIDE_ANSWER;
 		decision.answer = DECIDE_UNAVAILABLE;
@@ -98,7 +99,8 @@ static void decide_item(struct worker *w, struct item *item, struct decision *de
 }
 
 // What was done, or why nothing was.
-static void count_decision(struct worker *w, const struct decision *decision)
+static void count_decision(
+	struct worker *w, const struct item *item, const struct decision *decision)
 {
 	if (decision->was_minted)
 		inside_count(w, COUNTER_tickets);
@@ -108,7 +110,7 @@ static void count_decision(struct worker *w, const struct decision *decision)
 		return;
 	static const int16_t counters[] = {[DECIDE_PAGE] = COUNTER_pages,
 		[DECIDE_STATUS] = COUNTER_polls,
-		[DECIDE_UNKNOWN] = COUNTER_polls,
+		[DECIDE_UNKNOWN] = COUNTER_unknown,
 		[DECIDE_CROSS_SITE] = COUNTER_cross_site,
 		[DECIDE_UNAVAILABLE] = COUNTER_unguarded_method,
 		[DECIDE_NOT_FOUND] = COUNTER_not_found,
@@ -116,8 +118,11 @@ static void count_decision(struct worker *w, const struct decision *decision)
 		[DECIDE_BAD_TARGET] = COUNTER_bad_target,
 		[DECIDE_MISDIRECTED] = COUNTER_misdirected,
 		[DECIDE_DRAW_NONE] = COUNTER_not_found};
-	if (decision->answer < sizeof(counters) / sizeof(counters[0]) &&
-		counters[decision->answer] > 0)
+	assert(decision->answer < sizeof(counters) / sizeof(counters[0]));
+	bool may_draw = item->request.draws && !item->request.is_prefetch;
+	if (decision->answer == DECIDE_UNAVAILABLE && may_draw)
+		inside_count(w, COUNTER_draining);
+	else if (counters[decision->answer] > 0)
 		inside_count(w, (enum counter)counters[decision->answer]);
 }
 

@@ -3,6 +3,7 @@
 
 #include "dataplane/inside.h"
 
+// Decide a request of the burst and carry it out: answer, park, or forward.
 void act(struct worker *w, struct item *item);
 // A plain refusal, for heads that could not be read: status, and the connection closes.
 void act_refuse(struct worker *w, struct conn *conn, unsigned status);

@@ -47,7 +47,9 @@ struct conn *conn_take(struct conn_table *table, struct stream *stream)
 	assert(conn->state == CONN_FREE);
 	table->free = conn->idle_next;
 	table->count++;
-	*conn = (struct conn){.stream = stream, .generation = conn_renew(conn)};
+	*conn = (struct conn){.stream = stream,
+		.generation = conn_renew(conn),
+		.is_resumed = conn->is_resumed}; // the list has it still
 	conn_set_state(conn, CONN_HEAD);
 	return conn;
 }

@@ -40,6 +40,7 @@ struct conn {
 	uint8_t state; // enum conn_state
 	bool is_idle; // on the idle list
 	bool is_pending; // its request is in the burst being gathered
+	bool is_resumed; // on the worker's list of those to go on with in this turn
 	bool has_ended; // the peer will send no more
 	bool close_after; // close when the answer under way is out
 	bool is_secure; // over TLS
@@ -48,7 +49,8 @@ struct conn {
 			     // while in use
 	struct wheel_entry deadline;
 
-	uint8_t source_ip[16]; // counted under this source
+	uint8_t source_ip[16];
+	bool is_counted; // under that source; false: on the reserve, only to be told 503
 	struct conn *idle_next, *idle_previous;
 	uint32_t discarded; // CONN_DISCARD: bytes thrown away so far
 

@@ -83,7 +83,8 @@ static bool fail(struct worker *w, struct conn *conn, unsigned status, bool body
 		unsigned status;
 		enum counter counter;
 	} counters[] = {{502, COUNTER_origin_failed}, {504, COUNTER_origin_late},
-		{503, COUNTER_exchanges_full}, {408, COUNTER_slow_body}, {400, COUNTER_bad_head}};
+		{503, COUNTER_exchanges_full}, {408, COUNTER_slow_body}, {400, COUNTER_bad_body},
+		{431, COUNTER_head_too_large}};
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
 		if (counters[i].status == status)
 			inside_count(w, counters[i].counter);
@@ -107,10 +108,20 @@ static uint64_t ends_us(const struct worker *w, uint32_t ends_s)
 // Look at the next request later in the turn: this may be in the middle of the driver's events.
 static void resume_later(struct worker *w, struct conn *conn)
 {
-	assert(w->resumed_count < w->conns.count_max);
-	w->resumed[w->resumed_count++] =
-		(struct resumed){conn_index(&w->conns, conn), conn->generation};
+	if (!conn->is_resumed)
+		w->resumed[w->resumed_count++] = conn;
+	assert(w->resumed_count <= w->conns.count_max);
+	conn->is_resumed = true;
 	wheel_set(&w->wheel, &conn->deadline, w->now_us + w->plan.head_timeout_ms * 1000ull);
+}
+
+// An exchange is over: go on with what is kept, or rest.
+static void end_kept(struct worker *w, struct conn *conn)
+{
+	if (conn->buffered > 0 && !conn->close_after)
+		resume_later(w, conn);
+	else
+		client_answered(w, conn);
 }
 
 // Hand over the bytes after the head: those of the body are the exchange's, the rest is kept.
@@ -131,7 +142,7 @@ static void pass_rest(struct worker *w, struct item *item)
 	else if (!client_keep_rest(w, conn, span_from(rest, taken)))
 		return;
 	if (conn->state == CONN_HEAD)
-		resume_later(w, conn); // it has ended already
+		end_kept(w, conn); // it has ended already
 	else if (conn->has_ended && conn->buffered == 0)
 		exchange_client_eof(conn->exchange);
 }
@@ -225,14 +236,6 @@ static void on_tunnelled(void *user)
 	conn_drop(conn, w->buffers, kept);
 	if (conn->has_ended)
 		exchange_client_eof(conn->exchange);
-}
-
-static void end_kept(struct worker *w, struct conn *conn)
-{
-	if (conn->buffered > 0 && !conn->close_after)
-		resume_later(w, conn);
-	else
-		client_answered(w, conn);
 }
 
 static void on_ended(void *user, const struct exchange_end *end)

@@ -3,5 +3,6 @@
 
 #include "dataplane/inside.h"
 
+// Pass a request on, or answer why that cannot be.
 void forward(struct worker *w, struct item *item, const struct decision *decision);
 extern const struct exchange_calls forward_calls;

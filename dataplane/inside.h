@@ -56,11 +56,6 @@ struct item {
 	char *scratch; // GATE_REQUEST_SCRATCH_BYTES of the longest line
 };
 
-// A visitor's connection whose exchange ended while bytes of the next request were kept.
-struct resumed {
-	uint32_t index, generation;
-};
-
 // A session that the origin's command has renewed: its next answer carries the new pass.
 struct renewal {
 	uint64_t session;
@@ -115,7 +110,8 @@ struct worker {
 	struct item *items; // BURST_MAX
 	uint32_t item_count;
 	struct mac_job *jobs;
-	struct resumed *resumed; // one per connection at most
+	struct conn **resumed; // whose exchange ended while bytes of the next request were kept;
+			       // each connection at most once
 	uint32_t resumed_count;
 	struct preflights preflights[SITES_MAX];
 	struct renewal renewals[RENEWALS_MAX]; // by session id; a later one takes the place
@@ -133,6 +129,7 @@ struct worker {
 	unsigned long thread; // pthread_t
 };
 
+// Count one.
 static inline void inside_count(struct worker *w, enum counter which)
 {
 	counters_add(&w->shown.counters, which, 1);

@@ -117,7 +117,7 @@ size_t worker_connection_bytes(void)
 {
 	// Its struct, its place among those to go on with, and twice a bucket of the sources.
 	const uint32_t many = 1u << 20;
-	return sizeof(struct conn) + sizeof(struct resumed) + source_table_bytes(many) / many;
+	return sizeof(struct conn) + sizeof(struct conn *) + source_table_bytes(many) / many;
 }
 
 size_t worker_fixed_bytes(void)

@@ -145,4 +145,5 @@ uint64_t claims_passed(const struct claims *c, uint32_t line_id);
 // When people will be admitted again after an unclean end, unix ms; 0: they are.
 uint64_t claims_quiet_until(const struct claims *c, uint32_t line_id);
 
+// They live as long as the claims do.
 const struct claims_counters *claims_counters(const struct claims *c);

@@ -108,6 +108,7 @@ struct controller *controller_create(const struct controller_limits *limits,
 // Accepts NULL.
 void controller_destroy(struct controller *c);
 
+// Go by other limits from now on; who is inside stays.
 void controller_set_limits(
 	struct controller *c, const struct controller_limits *limits, uint64_t now_ms);
 
@@ -177,4 +178,5 @@ void controller_publish(struct controller *c, bool hold, uint64_t now_ms);
 // The changes since the last call, in order; valid until the next event. Returns how many.
 uint32_t controller_changes(struct controller *c, const struct controller_change **changes);
 
+// How things stand at `now_ms`.
 void controller_look(const struct controller *c, uint64_t now_ms, struct controller_view *view);

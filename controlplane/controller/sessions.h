@@ -83,4 +83,5 @@ uint32_t sessions_claimed_from(const struct sessions *s, uint64_t key);
 // Sessions that end by `ms`, counted up to `most`.
 uint32_t sessions_ending(const struct sessions *s, uint64_t ms, uint32_t most);
 
+// The changes since the last call, in order; valid until the next event. Returns how many.
 uint32_t sessions_changes(struct sessions *s, const struct controller_change **changes);

@@ -32,6 +32,7 @@
 #define PLACE_STRIDE_MAX 4096u // slots: how long the longest gets as the index fills
 #define PLACE_READY_STEP 4096u // entries allocated on disk at a time
 
+// A key of its parts, and the parts of a key: slot of time · sequence within it · appliance.
 static inline uint64_t place_key(uint64_t slot, uint64_t seq, uint64_t appliance)
 {
 	return slot << PLACE_SLOT_SHIFT | seq << PLACE_APPLIANCE_BITS | appliance;

@@ -184,6 +184,7 @@ enum http_result http_answer_parse(struct span in, const struct http_limits *lim
 // Whether Connection lists `name` (in any case): such a field is not passed on (RFC 9110 7.6.1).
 bool http_connection_lists(const struct http_head *head, struct span name);
 
+// Name and value of a field, in the head's bytes.
 static inline struct span http_field_name(
 	const struct http_head *head, const struct http_field *field)
 {

@@ -146,6 +146,7 @@ struct origin_server_stat {
 uint32_t origin_server_stats(
 	const struct origin *origin, struct origin_server_stat *stats, uint32_t stats_max);
 
+// They live as long as the origin side does.
 const struct origin_counters *origin_counters(const struct origin *origin);
 
 // Exchanges in flight now.

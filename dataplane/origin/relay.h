@@ -134,6 +134,7 @@ void relay_client_is_writable(struct exchange *x);
 // The request's body has ended: the client's stream is the worker's again.
 void relay_body_ended(struct exchange *x);
 
+// The only way to change state; asserts that the move is allowed.
 void relay_set_state(struct exchange *x, enum relay_state state);
 
 // Something moved: the state's time begins anew.

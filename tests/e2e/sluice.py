@@ -21,7 +21,7 @@ import httpx
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("SLUICE_BINARY", str(ROOT / "build" / "sluice"))
-START_S = 10
+START_S = 30
 
 BROWSER = {
     "Accept": "text/html,application/xhtml+xml,*/*;q=0.8",

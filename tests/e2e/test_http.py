@@ -184,11 +184,11 @@ def test_full_table_evicts_the_idle_then_says_503(make):
         time.sleep(0.3)
         counters = {c["counter"]: c["value"] for c in sluice.show("counters")}
         assert counters["evicted"] >= 10  # nine tenths of 64 may stay
-        for _ in range(70):  # each in the middle of a head, so not idle
+        for _ in range(70):  # each is busy before the next comes, so that none makes room
             busy = stack.enter_context(socket.create_connection(("127.0.0.1", sluice.port)))
             with contextlib.suppress(OSError):
                 busy.sendall(GOOD[:10])
-            time.sleep(0.01)
+            time.sleep(0.02)
         assert status_of(raw(sluice.port, GOOD, 3)) == 503
         assert idle
     wait_for(lambda: raw(sluice.port, GOOD, 1).startswith(b"HTTP/1.1 401 "), 5)

@@ -61,10 +61,11 @@ def test_kill_in_the_middle_of_a_crowd(make, visitor):
         except Exception:  # cut by the kill
             pass
 
-    for round_number in range(3):
+    for _ in range(3):
+        before = len(tickets)
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             work = [pool.submit(draw, i) for i in range(60)]
-            time.sleep(0.4)
+            wait_for(lambda: len(tickets) >= before + 8, 20)
             sluice.kill()
             concurrent.futures.wait(work)
         sluice.start()

@@ -82,6 +82,18 @@ static void reset_by_the_peer_is_told(void **state)
 	rig_stop(&rig);
 }
 
+static void reset_before_it_was_accepted_is_counted(void **state)
+{
+	rig_begin(&rig, state);
+	rig_client_reset(rig_client(&rig));
+	RIG_UNTIL(&rig, rig_counter(&rig, SOCKETS_accept_failed) == 1);
+	assert_int_equal(rig_counter(&rig, SOCKETS_accepted), 0);
+	assert_int_equal(rig.peer_count, 0);
+	struct rig_peer *next;
+	close(rig_client_open(&rig, &next));
+	rig_stop(&rig);
+}
+
 static void writing_to_who_is_gone_is_told_later(void **state)
 {
 	rig_begin(&rig, state);
@@ -279,6 +291,7 @@ int main(void)
 		RIG_BOTH(we_end_first_and_go_on_reading),
 		RIG_BOTH(shut_waits_for_the_queue),
 		RIG_BOTH(reset_by_the_peer_is_told),
+		RIG_BOTH(reset_before_it_was_accepted_is_counted),
 		RIG_BOTH(writing_to_who_is_gone_is_told_later),
 		RIG_BOTH(closing_who_is_gone_needs_no_event),
 		RIG_BOTH(reset_by_us_reaches_the_peer),

@@ -8,6 +8,8 @@
 #include "dataplane/gate/ended.h"
 #include "dataplane/gate/place.h"
 
+#include <rte_eal.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +19,13 @@
 #include <cmocka.h>
 
 #define CLUSTER_MS 1764583200000
+
+bool stage_open(void)
+{
+	char *arguments[] = {"test", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",
+		"--log-level=error", "-m", "64", "-l", "0"};
+	return rte_eal_init(sizeof(arguments) / sizeof(arguments[0]), arguments) >= 0;
+}
 
 static struct gate_room room_named(const char *name, const char *path, struct stage *stage)
 {

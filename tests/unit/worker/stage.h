@@ -26,6 +26,9 @@ struct stage {
 	uint64_t now_us;
 };
 
+// Once, before all stages. Returns false if DPDK refuses.
+bool stage_open(void);
+
 void stage_begin(struct stage *stage);
 void stage_end(struct stage *stage);
 

@@ -4,8 +4,6 @@
 
 #include "dataplane/gate/place.h"
 
-#include <rte_eal.h>
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -388,11 +386,54 @@ static void test_an_answer_outlives_the_discarded_body(void **state)
 	assert_false(visitor->was_reset);
 }
 
+// An exchange that ends while its body is being handed over, with the next request behind it.
+static void test_an_exchange_that_ends_at_once(void **state)
+{
+	(void)state;
+	static const char post[] = LINES("POST /about", "Content-Length: 3\r\n") "abc";
+	for (size_t cut = 0; cut < 5; cut += 4) {
+		struct fake_stream *visitor = stage_visitor(&stage);
+		stage_says(&stage, visitor, post);
+		struct fake_stream *origin = stage_origin(&stage);
+		fake_peer_opens(&stage.fake, origin);
+		stage_turn(&stage, 1);
+		stage_says(&stage, origin, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na");
+		origin->take_max = origin->got.len - 3; // the head fits, the body does not
+		fake_peer_sends(&stage.fake, visitor, (struct span){post, cut});
+		stage_turn(&stage, 1);
+		char text[256];
+		snprintf(text, sizeof(text), "%s%s", post + cut, HEALTH);
+		stage_says(&stage, visitor, text);
+		assert_int_equal(stage_heard(visitor, "HTTP/1.1 502"), 1);
+		assert_int_equal(stage_heard(visitor, "HTTP/1.1 200"), 2);
+		assert_int_equal(stage.w->conns.idle_count, cut > 0 ? 2 : 1);
+		assert_false(visitor->is_paused);
+	}
+}
+
+// Who finds the table full is told so, and what they send is read, so that the answer arrives.
+static void test_a_full_table_says_so(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < STAGE_CONNECTIONS; i++) {
+		struct fake_stream *visitor = stage_visitor(&stage);
+		stage_turn(&stage, 1);
+		conn_set_idle(&stage.w->conns, visitor->stream.user, false); // none makes room
+	}
+	struct fake_stream *late = stage_visitor(&stage);
+	stage_says(&stage, late, ABOUT);
+	assert_int_equal(stage_heard(late, "HTTP/1.1 503"), 1);
+	assert_int_equal(stage_counter(&stage, COUNTER_table_full), 1);
+	assert_true(late->is_shut);
+	fake_peer_ends(&stage.fake, late);
+	stage_turn(&stage, 1);
+	assert_false(late->is_used);
+	assert_false(late->was_reset);
+}
+
 int main(void)
 {
-	char *arguments[] = {"test", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",
-		"--log-level=error", "-m", "64", "-l", "0"};
-	if (rte_eal_init(sizeof(arguments) / sizeof(arguments[0]), arguments) < 0)
+	if (!stage_open())
 		return 1;
 #define STORY(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
@@ -408,6 +449,8 @@ int main(void)
 		STORY(test_a_snapshot_in_the_place_of_another),
 		STORY(test_refused_claims_of_two_rooms),
 		STORY(test_a_grant_without_a_buffer_goes_back),
+		STORY(test_an_exchange_that_ends_at_once),
+		STORY(test_a_full_table_says_so),
 		STORY(test_refusals_are_counted),
 		STORY(test_tokens_are_counted),
 		STORY(test_an_answer_outlives_the_discarded_body),
