@@ -62,6 +62,7 @@ struct tls {
 struct channel *channel_take(struct tls *tls);
 void channel_give(struct tls *tls, struct channel *channel);
 
+// The only way to change its state; asserts that the move is allowed.
 void channel_set_state(struct channel *channel, enum channel_state to);
 
 // Let go of what OpenSSL holds for it, leaving its session fit to be resumed.

@@ -101,4 +101,5 @@ struct stream *tls_connect(struct stream_driver *tls, const struct stream_addres
 // and leave the reason with the peer.
 void tls_late(struct stream_driver *tls, struct stream *stream);
 
+// What has been counted. Written by the worker; any thread may read.
 const struct tls_counters *tls_counters(const struct stream_driver *tls);

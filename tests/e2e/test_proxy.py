@@ -295,7 +295,7 @@ def test_a_renewal_by_command_reaches_the_visitor_with_the_next_answer(make, vis
 
 @contextlib.contextmanager
 def tunnel_origin():
-    """An origin that takes every upgrade and then says a word every 50 ms, as long as it is heard."""
+    """An origin that takes every upgrade and then says a word every 50 ms."""
     server = socket.create_server(("127.0.0.1", 0))
     stop = threading.Event()
     threads = []
