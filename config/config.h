@@ -208,6 +208,7 @@ enum config_per {
 	CONFIG_PER_WORKER,
 	CONFIG_PER_CONNECTION,
 	CONFIG_PER_ORIGIN_CONNECTION,
+	CONFIG_PER_ORIGIN_TLS, // origin_connections, if an origin has TLS
 	CONFIG_PER_BUFFER, // buffers.per_worker of each worker
 	CONFIG_PER_BUFFER_BYTE, // buffers.size of each of them
 	CONFIG_PER_HEAD_BYTE, // http.head_max of each of them
@@ -237,6 +238,9 @@ struct config_machine {
 	uint64_t memory_bytes;
 	cpu_set_t cores; // that this process may run on
 	bool (*has_user)(const char *name);
+	// What is wrong with a file of certificates (NULL: the system's), beginning with its name;
+	// NULL: nothing. Without this function such files are not looked at.
+	const char *(*ca_error)(const char *path);
 	struct config_bill bill; // no rows: memory is not checked
 };
 
@@ -257,6 +261,7 @@ struct config_error {
 	char *text; // one line, without its end
 };
 
+// Write each error on a line of its own, and how many more there were; free what it holds.
 void config_report_print(const struct config_report *report, FILE *out);
 void config_report_fini(struct config_report *report);
 
@@ -273,6 +278,7 @@ int config_load(const char *path, const struct config_machine *machine, struct c
 int config_read(const char *path, const char *text, size_t len,
 	const struct config_machine *machine, struct config **config, struct config_report *report);
 
+// Accepts NULL.
 void config_destroy(struct config *config);
 
 // Only the folder `state`, whatever else is wrong with the file, so that the running process can be

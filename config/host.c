@@ -27,7 +27,7 @@ static bool lower(const char *text, size_t len, char *name)
 	if (len > HOST_BYTES_MAX)
 		return false;
 	for (size_t i = 0; i < len; i++)
-		name[i] = text[i] >= 'A' && text[i] <= 'Z' ? text[i] + ('a' - 'A') : text[i];
+		name[i] = text[i] >= 'A' && text[i] <= 'Z' ? text[i] | 0x20 : text[i];
 	name[len] = '\0';
 	return true;
 }

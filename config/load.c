@@ -61,7 +61,7 @@ static char *load_text(const char *path, size_t *len, int *error, struct config_
 		*len = got;
 		return text;
 	}
-	report_add(report, path, 1, 1, "cannot be read: %s", strerror(-got));
+	report_add(report, path, 1, 1, "cannot be read: %s", strerror((int)-got));
 	*error = -EINVAL;
 	free(text);
 	return NULL;

@@ -134,8 +134,8 @@ void config_print_json(FILE *out)
 		for (int j = 0; j < COLUMN_COUNT; j++)
 			json_object_set_new(object, titles[j], json_string(row.text[j]));
 		if (unit_of(key)[0]) {
-			json_object_set_new(object, "min", json_integer(key->min));
-			json_object_set_new(object, "max", json_integer(key->max));
+			json_object_set_new(object, "min", json_integer((json_int_t)key->min));
+			json_object_set_new(object, "max", json_integer((json_int_t)key->max));
 		}
 		json_object_set_new(object, "required", json_boolean(key_is_required(key)));
 		json_array_append_new(keys, object);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define VALUE_BYTES_SHOWN 60
+#define MARKS_MAX (2ul * TREE_NODES_MAX)
 
 void reading_mark(struct reading *r, const void *base, const char *key, uint32_t index,
 	const struct tree_node *node, const char *path)
@@ -18,8 +19,8 @@ void reading_mark(struct reading *r, const void *base, const char *key, uint32_t
 	// A node is marked at most twice: as a key's value or an element, and as a struct. The
 	// structs that stand for absent mappings are fewer than the nodes that end lists.
 	if (!r->marks)
-		r->marks = arena_take(r->scratch, 2 * TREE_NODES_MAX * sizeof(r->marks[0]));
-	assert(r->mark_count < 2 * TREE_NODES_MAX);
+		r->marks = arena_take(r->scratch, MARKS_MAX * sizeof(r->marks[0]));
+	assert(r->mark_count < MARKS_MAX);
 	r->marks[r->mark_count++] = (struct reading_mark){base, key, index, node, path};
 }
 

@@ -31,6 +31,9 @@ struct reading {
 	uint32_t mark_count;
 };
 
+// Remember where the value of a key was read, for errors found later.
+//   base, key, index  the struct, the key in it, and which element of a list
+//   path              for messages
 void reading_mark(struct reading *r, const void *base, const char *key, uint32_t index,
 	const struct tree_node *node, const char *path);
 

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define S 1000u // ms in a second
+#define S UINT64_C(1000) // ms in a second
 
 struct unit {
 	const char *name;

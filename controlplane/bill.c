@@ -3,18 +3,21 @@
 
 #include "controlplane/bill.h"
 
+#include "controlplane/store/store.h"
+#include "controlplane/trusts.h"
 #include "dataplane/gate/claim.h"
 #include "dataplane/gate/ended.h"
 #include "dataplane/gate/place.h"
-#include "dataplane/http/head.h"
+#include "dataplane/tls/tls.h"
 #include "dataplane/worker.h"
 #include "drivers/sockets/sockets.h"
+
+#include <string.h>
 
 #define SESSION_BYTES 200u // of a controller (controller.h)
 #define PRESENT_BYTES 72u
 #define LEFT_BYTES 40u
-#define HEAD_BYTES_TYPICAL (16u << 10) // the default of http.head
-#define BUFFER_BYTES_TYPICAL (16u << 10) // the default of buffers.size
+#define RECORDS_BYTES ((sizeof(struct store_record) + 16) * 8 / 3) // see claims_records()
 #define SAMPLE 1024u
 
 // What one more of something adds to a sockets driver.
@@ -32,31 +35,42 @@ static uint64_t stream_bytes(void)
 	return (sockets_bytes(&two) - sockets_bytes(&one)) / SAMPLE;
 }
 
+// What one more request in flight adds to the origin side.
+static uint64_t exchange_bytes(void)
+{
+	struct origin_plan one, two;
+	origin_plan_init(&one, SAMPLE, 1);
+	origin_plan_init(&two, 2 * SAMPLE, 1);
+	return (origin_plan_bytes(&two) - origin_plan_bytes(&one)) / SAMPLE;
+}
+
 void bill_machine(struct config_machine *machine)
 {
-	static struct config_bill_row rows[] = {
-		{"connections", CONFIG_PER_CONNECTION, 1, 0},
-		{"streams", CONFIG_PER_CONNECTION, 1, 0},
-		{"streams to origins", CONFIG_PER_ORIGIN_CONNECTION, 1, 0},
-		{"send buffers", CONFIG_PER_BUFFER, 1, BUFFER_BYTES_TYPICAL},
+	const uint64_t line_bytes =
+		sizeof(struct place_line) + BILL_LINE_ENTRIES * sizeof(struct place_entry);
+	const struct config_bill_row known[] = {
+		{"connections", CONFIG_PER_CONNECTION, 1, worker_connection_bytes()},
+		{"streams", CONFIG_PER_CONNECTION, 1, stream_bytes()},
+		{"streams to origins", CONFIG_PER_ORIGIN_CONNECTION, 1, stream_bytes()},
+		{"exchanges with origins", CONFIG_PER_ORIGIN_CONNECTION, 1, exchange_bytes()},
+		{"send buffers", CONFIG_PER_BUFFER_BYTE, 1, 1},
 		{"receive buffers", CONFIG_PER_BUFFER, 2, 4096},
-		{"kept heads and requests", CONFIG_PER_BUFFER, 1,
-			HEAD_BYTES_TYPICAL + BILL_KEPT_BYTES},
-		{"worker", CONFIG_PER_WORKER, 1, 0},
+		{"kept heads", CONFIG_PER_HEAD_BYTE, 1, 1},
+		{"kept requests", CONFIG_PER_BUFFER, 1, BILL_KEPT_BYTES},
+		{"worker", CONFIG_PER_WORKER, 1, worker_fixed_bytes()},
 		{"claim and answer rings", CONFIG_PER_WORKER, 2,
 			BILL_RING_LEN * sizeof(struct claim)},
-		{"lines (file)", CONFIG_PER_ROOM, 1, 0},
+		{"lines (file)", CONFIG_PER_ROOM, 1, line_bytes},
 		{"sessions", CONFIG_PER_SESSION, 1, SESSION_BYTES},
+		{"records for the store", CONFIG_PER_SESSION, 1, RECORDS_BYTES},
 		{"present", CONFIG_PER_PRESENT, 1, PRESENT_BYTES},
 		{"tickets given back", CONFIG_PER_LEFT, 1, LEFT_BYTES},
-		{"ended sessions", CONFIG_PER_ENDED, 1, 0},
+		{"ended sessions", CONFIG_PER_ENDED, 1, ended_bytes(1u << 16) >> 16},
+		{"TLS to origins", CONFIG_PER_ORIGIN_TLS, 1, tls_stream_bytes() + TLS_STREAM_BYTES},
 	};
-	rows[0].entry_bytes = worker_connection_bytes();
-	rows[1].entry_bytes = rows[2].entry_bytes = stream_bytes();
-	rows[6].entry_bytes = worker_fixed_bytes();
-	rows[8].entry_bytes =
-		sizeof(struct place_line) + BILL_LINE_ENTRIES * sizeof(struct place_entry);
-	rows[12].entry_bytes = ended_bytes(1u << 16) >> 16;
+	static struct config_bill_row rows[sizeof(known) / sizeof(known[0])];
+	memcpy(rows, known, sizeof(rows));
 	config_machine_read(machine);
+	machine->ca_error = trusts_error;
 	machine->bill = (struct config_bill){sizeof(rows) / sizeof(rows[0]), rows};
 }

@@ -47,7 +47,16 @@ static int command_reload(
 	if (count > 0)
 		return usage(text, "reload");
 	struct config_report report = {0};
-	int ret = reload(context, &report, text);
+	char *keys = NULL;
+	size_t keys_bytes = 0;
+	FILE *restart = open_memstream(&keys, &keys_bytes);
+	if (!restart)
+		return FAILED;
+	int ret = reload(context, &report, restart);
+	fclose(restart);
+	if (ret == 0 && keys_bytes > 0)
+		fprintf(text, "these keys changed and need a restart:\n%s", keys);
+	free(keys);
 	if (ret == -EINVAL)
 		config_report_print(&report, text);
 	else if (ret < 0)
@@ -88,7 +97,7 @@ static int command_show(
 		const char *name;
 		json_t *(*show)(struct control *c);
 	} views[] = {{"rooms", show_rooms}, {"workers", show_workers}, {"counters", show_counters},
-		{"origin", show_origin}};
+		{"origin", show_origin}, {"cluster", show_cluster}};
 	if (count == 2 && strcmp(arguments[0], "room") == 0)
 		return show_named_room(context, arguments[1], data, text);
 	for (size_t i = 0; count == 1 && i < sizeof(views) / sizeof(views[0]); i++) {
@@ -97,7 +106,7 @@ static int command_show(
 		*data = views[i].show(context);
 		return 0;
 	}
-	return usage(text, "show rooms|room NAME|workers|counters|origin");
+	return usage(text, "show rooms|room NAME|workers|counters|origin|cluster");
 }
 
 static bool parse_number(const char *text, uint64_t max, uint64_t *value)

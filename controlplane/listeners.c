@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LINGER_MS 10000u // a closed stream may take so long to see its queue off
 #define PROXY_HEADER_MS 5000u // a PROXY header must be there by then
 #define RECEIVE_BYTES 4096u // a head fits most times; bodies come in several
 #define RECEIVE_COUNT_MAX 4096u // per worker; they are held only within a turn
@@ -58,7 +57,7 @@ static struct sockets_plan plan_of(const struct config *config, unsigned worker_
 		.send_bytes = (uint32_t)config->buffers->size_bytes,
 		.send_count = (uint32_t)config->buffers->per_worker,
 		.queue_high = config->buffers->queue_bytes,
-		.linger_ms = LINGER_MS,
+		.linger_ms = (uint32_t)config->http->send_timeout_ms,
 		.proxy_header_ms = PROXY_HEADER_MS,
 		.listener_count = config->listen.count};
 	if (plan.streams_max == 0)

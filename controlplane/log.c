@@ -12,6 +12,8 @@
 
 #define LINE_BYTES_MAX 2048u
 
+static enum log_level least_urgent = LOG_LEVEL_INFO;
+
 static const char *const level_names[] = {"error", "warning", "info"};
 static const int level_priorities[] = {3, 4, 6}; // syslog(3)
 
@@ -28,8 +30,15 @@ static int write_prefix(char *line, size_t size, enum log_level level)
 				  ".%03ldZ sluice %s: ", now.tv_nsec / 1000000, level_names[level]);
 }
 
+void log_set_level(enum log_level level)
+{
+	least_urgent = level;
+}
+
 void log_line(enum log_level level, const char *format, ...)
 {
+	if (level > least_urgent)
+		return;
 	char text[LINE_BYTES_MAX / 4], line[LINE_BYTES_MAX];
 	va_list arguments;
 	va_start(arguments, format);

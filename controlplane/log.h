@@ -12,6 +12,10 @@ enum log_level {
 	LOG_LEVEL_INFO, // starts, stops, changes of state
 };
 
+// Leave out what is less urgent than `level` from now on. At start and reload.
+void log_set_level(enum log_level level);
+
+// Write a line as printf would, what does not print escaped. Through the macros below.
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)

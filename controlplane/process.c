@@ -49,14 +49,6 @@ unsigned process_cpus(unsigned *cpus, unsigned max)
 	return count;
 }
 
-int process_pin(unsigned cpu)
-{
-	cpu_set_t set;
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	return sched_setaffinity(0, sizeof(set), &set) < 0 ? -errno : 0;
-}
-
 uint64_t process_raise_files(uint64_t wanted)
 {
 	struct rlimit limit;
@@ -88,7 +80,10 @@ int process_drop(uid_t uid, gid_t gid)
 		return -errno;
 	if (uid != 0 && (setuid(0) == 0 || getuid() == 0))
 		return -EPERM; // it did not stick
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return -errno;
-	return 0;
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+int process_hide_memory(void)
+{
+	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
 }

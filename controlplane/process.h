@@ -12,9 +12,6 @@ int process_init_eal(void);
 // The cores this process may run on, ascending. Returns how many (at most `max` are written).
 unsigned process_cpus(unsigned *cpus, unsigned max);
 
-// Pin the calling thread to one core. Returns 0 or -errno.
-int process_pin(unsigned cpu);
-
 // Raise the limit of open files to `wanted`, or to the hard limit. Returns the limit in force.
 uint64_t process_raise_files(uint64_t wanted);
 
@@ -24,3 +21,8 @@ int process_user(const char *name, uid_t *uid, gid_t *gid);
 // Become `uid` and `gid` for good, with no supplementary groups, no capabilities and no way back
 // (no_new_privs). Returns 0 or -errno; after a failure the process must end.
 int process_drop(uid_t uid, gid_t gid);
+
+// Let no core dump and no other process of the same user have this one's memory: secrets are in it,
+// in more places than could be left out one by one (the lanes of the MAC engine keep key states).
+// Returns 0 or -errno.
+int process_hide_memory(void);

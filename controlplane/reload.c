@@ -7,10 +7,12 @@
 #include "controlplane/log.h"
 #include "controlplane/publish.h"
 #include "controlplane/rooms.h"
+#include "controlplane/trusts.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 uint64_t reload_sessions_total(const struct control *c)
 {
@@ -45,6 +47,15 @@ static void fill_secrets(const struct control *c, struct token_secrets *secrets)
 	}
 }
 
+void reload_log_level(const struct config *config)
+{
+	static const enum log_level levels[] = {[CONFIG_LOG_ERROR] = LOG_LEVEL_ERROR,
+		[CONFIG_LOG_WARNING] = LOG_LEVEL_WARNING,
+		[CONFIG_LOG_INFO] = LOG_LEVEL_INFO,
+		[CONFIG_LOG_DEBUG] = LOG_LEVEL_INFO};
+	log_set_level(levels[config->log]);
+}
+
 void reload_snapshot(struct control *c)
 {
 	struct token_secrets secrets;
@@ -70,34 +81,53 @@ void reload_snapshot(struct control *c)
 			worker_wake(c->workers[i]);
 }
 
+// The first configuration was read by root, the next one is read by the user that root became.
+static void say_if_unreadable(const struct control *c, FILE *text)
+{
+	if (access(c->config_path, R_OK) < 0 && errno == EACCES)
+		fprintf(text,
+			"%s: sluice runs as %s since its start, who may not read it (or its "
+			"folder): chgrp and chmod g+r\n",
+			c->config_path, c->started->user ? c->started->user : "sluice");
+}
+
 int reload(struct control *c, struct config_report *report, FILE *restart)
 {
 	struct config *next;
+	struct trusts *trusts;
 	struct config_machine machine;
 	bill_machine(&machine);
-	if (claims_is_busy(c->claims))
+	if (claims_is_busy(c->claims)) {
+		log_error("reload: the store is busy; nothing has changed, try again");
 		return -EAGAIN;
+	}
 	int ret = config_load(c->config_path, &machine, &next, report);
 	if (ret < 0) {
+		say_if_unreadable(c, restart);
 		log_error("reload: %u errors; nothing has changed", report->count);
 		return ret;
 	}
-	config_diff(c->config, next, restart);
-	struct config *before = c->config;
-	c->config = next;
-	ret = rooms_set(c);
-	if (ret == 0)
-		ret = claims_restore(c->claims, reload_sessions_total(c) + CONFIG_ROOMS_MAX,
-			clock_at(&c->clock, clock_monotonic_us()));
-	if (ret < 0) {
-		c->config = before;
+	if ((ret = trusts_load(next, c->worker_count, &trusts)) < 0) {
 		config_destroy(next);
 		log_error("reload: %s; nothing has changed", strerror(-ret));
 		return ret;
 	}
-	resolve_set_config(c->resolve, next);
+	config_diff(c->started, next, restart);
+	struct config *before = c->config;
+	c->config = next;
+	ret = rooms_set(c);
+	if (ret < 0) {
+		c->config = before;
+		trusts_free(trusts);
+		config_destroy(next);
+		log_error("reload: %s; nothing has changed", strerror(-ret));
+		return ret;
+	}
+	resolve_set_config(c->resolve, next, trusts);
+	reload_log_level(next);
 	reload_snapshot(c);
-	config_destroy(before);
+	if (before != c->started)
+		config_destroy(before);
 	log_info("reloaded %s", c->config_path);
 	return 0;
 }

@@ -12,9 +12,13 @@ void reload_snapshot(struct control *c);
 
 // Read the configuration anew and go over to it.
 //   report   gets the errors
-//   restart  gets the keys that differ and need a restart, one a line
+//   restart  gets the keys that differ from those of the start and need a restart, one a line; or
+//            why this user cannot read the file
 // Returns 0, or -errno and nothing has changed (-EINVAL: see report; -EAGAIN: the store is busy).
 int reload(struct control *c, struct config_report *report, FILE *restart);
+
+// Log what the configuration says is worth it.
+void reload_log_level(const struct config *config);
 
 // Sessions that all rooms together may hold.
 uint64_t reload_sessions_total(const struct control *c);

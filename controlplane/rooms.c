@@ -57,11 +57,11 @@ static uint64_t random_seed(void)
 	return getrandom(&seed, sizeof(seed), 0) == sizeof(seed) ? seed : (uint64_t)getpid();
 }
 
-static struct control_room *find_line(struct control *c, uint32_t line_id)
+static struct control_room *find_line(struct control_room *rooms, uint32_t count, uint32_t line_id)
 {
-	for (uint32_t i = 0; i < c->room_count; i++)
-		if (c->rooms[i].line_id == line_id)
-			return &c->rooms[i];
+	for (uint32_t i = 0; i < count; i++)
+		if (rooms[i].line_id == line_id)
+			return &rooms[i];
 	return NULL;
 }
 
@@ -76,7 +76,7 @@ struct control_room *rooms_find(struct control *c, const char *name)
 // A room of a new configuration: as it was, or fresh. One that stays keeps its controller.
 static struct control_room room_of(struct control *c, const struct config_room *config)
 {
-	struct control_room *before = find_line(c, config->line_id);
+	struct control_room *before = find_line(c->rooms, c->room_count, config->line_id);
 	struct control_room room = {.line_id = config->line_id,
 		.state_override = STORE_AS_CONFIGURED,
 		.mode_override = STORE_AS_CONFIGURED};
@@ -91,9 +91,9 @@ static int begin_room(struct control *c, struct control_room *room)
 {
 	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
 	struct controller_limits limits = limits_of(room);
-	struct controller_bounds bounds = {.sessions_max = (uint32_t)c->config->sessions_max,
-		.present_max = (uint32_t)c->config->present_max,
-		.left_max = (uint32_t)c->config->left_max,
+	struct controller_bounds bounds = {.sessions_max = (uint32_t)c->started->sessions_max,
+		.present_max = (uint32_t)c->started->present_max,
+		.left_max = (uint32_t)c->started->left_max,
 		.later_max = LATER_MAX,
 		.seed = random_seed()};
 	room->line = place_file_line(c->places, room->line_id);
@@ -104,38 +104,31 @@ static int begin_room(struct control *c, struct control_room *room)
 	return room->controller ? 0 : -ENOMEM;
 }
 
-static int tell_claims(struct control *c)
+// Tell the claims of rooms and, behind them, of those of `also` that are not among them.
+static void tell_claims(struct control *c, struct control_room *rooms, uint32_t count,
+	const struct control_room *also, uint32_t also_count)
 {
-	struct claims_room *rooms = calloc(c->room_count + 1, sizeof(*rooms));
-	if (!rooms)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < c->room_count; i++) {
-		const struct control_room *room = &c->rooms[i];
-		rooms[i] = (struct claims_room){.line_id = room->line_id,
+	static struct claims_room told[ROOMS_AT_ONCE];
+	uint32_t told_count = 0;
+	for (uint32_t i = 0; i < count + also_count; i++) {
+		const struct control_room *room = i < count ? &rooms[i] : &also[i - count];
+		if (i >= count && find_line(rooms, count, room->line_id))
+			continue;
+		told[told_count++] = (struct claims_room){.line_id = room->line_id,
 			.session_s = (uint32_t)room->config->session_s,
 			.state = rooms_state(room),
 			.controller = room->controller,
 			.line = room->line};
 	}
-	claims_set_rooms(c->claims, rooms, c->room_count);
-	free(rooms);
-	return 0;
-}
-
-static bool is_in(const struct control_room *rooms, uint32_t count, uint32_t line_id)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (rooms[i].line_id == line_id)
-			return true;
-	return false;
+	claims_set_rooms(c->claims, told, told_count);
 }
 
 // Destroy the controllers of those rooms that are not among `kept`, and free the list.
-static void let_go(struct control_room *rooms, uint32_t count, const struct control_room *kept,
-	uint32_t kept_count)
+static void let_go(
+	struct control_room *rooms, uint32_t count, struct control_room *kept, uint32_t kept_count)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if (!is_in(kept, kept_count, rooms[i].line_id))
+		if (!find_line(kept, kept_count, rooms[i].line_id))
 			controller_destroy(rooms[i].controller);
 	free(rooms);
 }
@@ -157,16 +150,53 @@ static struct control_room *list_rooms(struct control *c, uint32_t *count)
 	return rooms;
 }
 
+// Rooms of a new configuration, and the control whose rooms are in force.
+struct loading {
+	struct control *c;
+	struct control_room *rooms;
+	uint32_t count;
+};
+
+// What commands said of a new room before it was away. Those in force know better than the store.
+static void load_one(void *context, const struct store_record *record)
+{
+	const struct loading *loading = context;
+	const struct store_room *said = &record->room;
+	struct control_room *room = find_line(loading->rooms, loading->count, said->line_id);
+	if (!room || find_line(loading->c->rooms, loading->c->room_count, said->line_id))
+		return;
+	room->state_override = said->state;
+	room->mode_override = said->mode;
+	snprintf(room->message, sizeof(room->message), "%s", said->message);
+}
+
+// Make what is new among `rooms` and restore what the store knows of it, beside the rooms in force,
+// which the claims are not to forget until nothing can fail any more.
+static int begin_rooms(struct control *c, struct control_room *rooms, uint32_t count)
+{
+	int ret = 0;
+	for (uint32_t i = 0; i < count && ret == 0; i++)
+		if (!rooms[i].controller)
+			ret = begin_room(c, &rooms[i]);
+	struct loading loading = {c, rooms, count};
+	if (ret == 0)
+		ret = store_load(c->store, STORE_ROOM, CLAIMS_RESTORE_MAX, load_one, &loading);
+	if (ret < 0)
+		return ret;
+	tell_claims(c, rooms, count, c->rooms, c->room_count);
+	ret = claims_restore(c->claims, clock_at(&c->clock, clock_monotonic_us()));
+	if (ret < 0)
+		tell_claims(c, c->rooms, c->room_count, NULL, 0);
+	return ret;
+}
+
 int rooms_set(struct control *c)
 {
 	uint32_t count, before_count = c->room_count;
 	struct control_room *rooms = list_rooms(c, &count), *before = c->rooms;
 	if (!rooms)
 		return -ENOMEM;
-	int ret = 0;
-	for (uint32_t i = 0; i < count && ret == 0; i++)
-		if (!rooms[i].controller)
-			ret = begin_room(c, &rooms[i]);
+	int ret = begin_rooms(c, rooms, count);
 	if (ret < 0) {
 		let_go(rooms, count, before, before_count);
 		return ret;
@@ -178,29 +208,9 @@ int rooms_set(struct control *c)
 	}
 	c->rooms = rooms;
 	c->room_count = count;
-	if ((ret = tell_claims(c)) == 0)
-		let_go(before, before_count, rooms, count);
-	return ret;
-}
-
-static void load_one(void *context, const struct store_record *record)
-{
-	struct control *c = context;
-	assert(record->kind == STORE_ROOM);
-	struct control_room *room = find_line(c, record->room.line_id);
-	if (!room)
-		return;
-	room->state_override = record->room.state;
-	room->mode_override = record->room.mode;
-	snprintf(room->message, sizeof(room->message), "%s", record->room.message);
-	struct controller_limits limits = limits_of(room);
-	controller_set_limits(room->controller, &limits, clock_at(&c->clock, clock_monotonic_us()));
-	claims_set_state(c->claims, room->line_id, rooms_state(room));
-}
-
-int rooms_load(struct control *c)
-{
-	return store_load(c->store, STORE_ROOM, CONFIG_ROOMS_MAX, load_one, c);
+	tell_claims(c, rooms, count, NULL, 0);
+	let_go(before, before_count, rooms, count);
+	return 0;
 }
 
 void rooms_changed(struct control *c, struct control_room *room)

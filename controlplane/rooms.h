@@ -4,12 +4,13 @@
 
 #include "controlplane/control.h"
 
-// Take the rooms of c->config: those that stay keep their controller, with its new limits. At
-// start, and with a reload. Returns 0, or -errno and nothing has changed.
-int rooms_set(struct control *c);
+// Rooms that the claims may know at once: during a reload those of both configurations.
+#define ROOMS_AT_ONCE (2 * CONFIG_ROOMS_MAX)
 
-// Read what commands said before the last stop. After the first rooms_set(). Returns 0 or -errno.
-int rooms_load(struct control *c);
+// Take the rooms of c->config: those that stay keep their controller, with its new limits; of new
+// ones all that the store knows is restored, what commands said too. At start, and with a reload.
+// Returns 0, or -errno and nothing has changed.
+int rooms_set(struct control *c);
 
 // The room of that name, or NULL.
 struct control_room *rooms_find(struct control *c, const char *name);
@@ -21,4 +22,5 @@ uint8_t rooms_mode(const struct control_room *room);
 // A command changed the room: tell claims and controller, put it into the store, publish.
 void rooms_changed(struct control *c, struct control_room *room);
 
+// Free the rooms and their controllers.
 void rooms_destroy(struct control *c);

@@ -19,7 +19,9 @@
 #include "controlplane/reload.h"
 #include "controlplane/rooms.h"
 #include "controlplane/store/store_sqlite.h"
+#include "controlplane/trusts.h"
 #include "controlplane/turn.h"
+#include "drivers/sockets/sockets.h"
 
 #include <rte_rcu_qsbr.h>
 
@@ -34,8 +36,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define LINES_KNOWN_MAX 65536u // lines in the store, with those of rooms long gone
-#define ORIGIN_SERVERS_MAX 1024u // addresses of all origins
+#define ORIGIN_IDLE_MAX 4096u // connections kept to one server, whatever origin.idle_max says
+#define FILES_PER_WORKER (SOCKETS_RESERVE + 4) // its reserve, ring and eventfd
+#define FILES_MORE 192u // store, log, names, admin clients
 #define PARKED_MAX 3000u // of them with a request behind; fewer than a ring takes
 
 static int start(struct control *c, struct listeners *listeners);
@@ -49,8 +52,9 @@ int run(const char *config_path, struct config *config)
 	static struct listeners listeners;
 	struct control *c = &control;
 	c->config_path = config_path;
-	c->config = config;
+	c->config = c->started = config;
 	c->wake_fd = -1;
+	reload_log_level(config);
 	int ret = start(c, &listeners);
 	if (ret == 0) {
 		log_info("ready: %u workers, %u rooms, cluster time %" PRIu64 " ms",
@@ -63,6 +67,18 @@ int run(const char *config_path, struct config *config)
 	return ret < 0 ? 1 : 0;
 }
 
+static void raise_files(const struct control *c)
+{
+	uint64_t each = c->config->listen.count + FILES_PER_WORKER;
+	uint64_t wanted = c->config->connections + c->config->origin_connections +
+			  c->worker_count * each + FILES_MORE;
+	uint64_t limit = process_raise_files(wanted);
+	if (limit < wanted)
+		log_warning("%" PRIu64 " descriptors may be needed, %" PRIu64
+			    " are allowed: raise the limit (LimitNOFILE)",
+			wanted, limit);
+}
+
 // Until privileges are dropped.
 static int start(struct control *c, struct listeners *listeners)
 {
@@ -71,7 +87,7 @@ static int start(struct control *c, struct listeners *listeners)
 	bill_machine(&machine);
 	c->worker_count = config_worker_count(c->config, &machine);
 	assert(c->worker_count <= WORKER_COUNT_MAX);
-	process_raise_files(c->config->connections + c->config->origin_connections + 256);
+	raise_files(c);
 	int ret = state_open(c->config->state, &c->state, error);
 	if (ret < 0) {
 		log_error("%s", error);
@@ -105,7 +121,7 @@ static int drop_privileges(struct control *c)
 
 static struct claims_plan claims_plan_of(const struct control *c)
 {
-	return (struct claims_plan){.rooms_max = CONFIG_ROOMS_MAX,
+	return (struct claims_plan){.rooms_max = ROOMS_AT_ONCE,
 		.workers_max = c->worker_count,
 		.ended_max = (uint32_t)c->config->ended_max};
 }
@@ -187,18 +203,13 @@ static int restore(struct control *c)
 	struct claims_plan plan = claims_plan_of(c);
 	struct claims_seams seams = turn_seams;
 	seams.ctx = c;
-	int ret = claims_restore_lines(c->store, LINES_KNOWN_MAX, line_of, c);
+	int ret = claims_restore_lines(c->store, line_of, c);
 	if (ret < 0 || (ret = secrets_create(c->store, now_ms / 1000, &c->secrets)) < 0)
 		return ret;
 	c->claims = claims_create(&plan, c->store, c->words.ended, &seams);
 	if (!c->claims)
 		return -ENOMEM;
-	if ((ret = rooms_set(c)) < 0)
-		return ret;
-	if ((ret = claims_restore(c->claims, reload_sessions_total(c) + CONFIG_ROOMS_MAX, now_ms)) <
-		0)
-		return ret;
-	return rooms_load(c);
+	return rooms_set(c);
 }
 
 static int compile_page(struct control *c)
@@ -210,6 +221,12 @@ static int compile_page(struct control *c)
 	return ret;
 }
 
+// A worker's share, rounded up: together they hold what is allowed.
+static uint32_t share_of(uint64_t all, unsigned worker_count)
+{
+	return (uint32_t)((all + worker_count - 1) / worker_count);
+}
+
 static struct worker_plan worker_plan_of(const struct control *c, unsigned index)
 {
 	const struct config *config = c->config;
@@ -219,7 +236,7 @@ static struct worker_plan worker_plan_of(const struct control *c, unsigned index
 		.cpu = index < config->workers.count ? (unsigned)config->workers.at[index]
 						     : cpus[(index + 1) % cpu_count],
 		.connections = (uint32_t)(config->connections / c->worker_count),
-		.connections_per_source = (uint32_t)config->connections_per_source,
+		.connections_per_source = share_of(config->connections_per_source, c->worker_count),
 		.parked_max = PARKED_MAX,
 		.buffers = (uint32_t)config->buffers->per_worker,
 		.buffer_bytes = (uint32_t)config->http->head_bytes + BILL_KEPT_BYTES,
@@ -233,19 +250,17 @@ static struct worker_plan worker_plan_of(const struct control *c, unsigned index
 	return plan;
 }
 
+// Times and limits of each origin come with the table; here are the bounds of all.
 static void fill_origin_plan(
 	const struct config *config, unsigned worker_count, struct origin_plan *plan)
 {
-	const struct config_origin *origin = config->sites.at[0].origin;
 	uint32_t exchanges = (uint32_t)(config->origin_connections / worker_count);
-	origin_plan_init(plan, exchanges ? exchanges : 1, ORIGIN_SERVERS_MAX);
+	origin_plan_init(plan, exchanges ? exchanges : 1, CONTROL_SERVERS_MAX);
+	plan->idle_max = ORIGIN_IDLE_MAX;
 	plan->request_head_bytes = (uint32_t)config->http->head_bytes;
-	plan->connect_us = (uint32_t)(origin->connect_timeout_ms * 1000);
-	plan->answer_us = (uint32_t)(origin->answer_timeout_ms * 1000);
-	plan->idle_us = (uint32_t)(origin->idle_timeout_ms * 1000);
-	plan->idle_max = (uint32_t)origin->idle_max;
-	plan->body_us = (uint32_t)(config->http->body_timeout_ms * 1000);
-	plan->body_rate = (uint32_t)config->http->rate_min;
+	plan->body_us = config->http->body_timeout_ms * 1000;
+	plan->body_grace_us = (uint32_t)(config->http->send_timeout_ms * 1000);
+	plan->body_rate = config->http->rate_min ? (uint32_t)config->http->rate_min : 1;
 }
 
 static int start_workers(struct control *c, struct listeners *listeners)
@@ -257,9 +272,12 @@ static int start_workers(struct control *c, struct listeners *listeners)
 		struct worker_plan plan = worker_plan_of(c, i);
 		plan.words = &c->words;
 		fill_origin_plan(c->config, c->worker_count, &plan.origin);
+		plan.tls_max = plan.origin.exchanges_max; // no more than the driver connects
 		ret = listeners_driver(c->config, listeners, i, c->worker_count, &plan.driver);
 		if (ret < 0)
 			return ret;
+		// Control begins to beat when all run; until then they must not take it for dead.
+		atomic_store(&c->words.heartbeat_us, clock_monotonic_us());
 		if ((ret = worker_start(&plan, &c->workers[i])) < 0) {
 			log_error("worker %u does not start: %s", i, strerror(-ret));
 			return ret;
@@ -332,6 +350,8 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 	int ret = open_store(c);
 	if (ret < 0 || (ret = open_places(c)) < 0 || (ret = drop_privileges(c)) < 0)
 		return ret;
+	if ((ret = process_hide_memory()) < 0)
+		return ret;
 	if ((ret = open_words(c)) < 0 || (ret = begin_clock(c)) < 0)
 		return ret;
 	if ((ret = restore(c)) < 0) {
@@ -340,7 +360,10 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 	}
 	if ((ret = compile_page(c)) < 0 || (ret = start_events(c)) < 0)
 		return ret;
-	resolve_set_config(c->resolve, c->config);
+	struct trusts *trusts;
+	if ((ret = trusts_load(c->config, c->worker_count, &trusts)) < 0)
+		return ret;
+	resolve_set_config(c->resolve, c->config, trusts);
 	reload_snapshot(c);
 	// The lines' words say what can be granted before the first visitor asks.
 	claims_turn(c->claims, NULL, 0, clock_at(&c->clock, clock_monotonic_us()));
@@ -361,12 +384,23 @@ void run_drain(struct control *c)
 		worker_wake(c->workers[i]);
 }
 
-// Leave when no request is under way any more, or when time is up.
+// What a worker still has to do: requests, and answers on connections that it has closed. At
+// least one thing, until it knows that it is to drain.
+static uint32_t work_left(const struct worker *worker)
+{
+	if (!worker_is_draining(worker))
+		return 1;
+	const struct sockets_stats *stats = sockets_stats(worker_driver(worker));
+	uint32_t open = atomic_load(&stats->accepted_open), ours = worker_connections(worker);
+	return worker_busy(worker) + (open > ours ? open - ours : 0);
+}
+
+// Leave when nothing is under way any more, or when time is up.
 static void drain_step(struct control *c)
 {
 	uint32_t busy = 0;
 	for (unsigned i = 0; i < c->worker_count; i++)
-		busy += worker_busy(c->workers[i]);
+		busy += work_left(c->workers[i]);
 	if (busy > 0 && clock_monotonic_us() < c->drain_until_us)
 		return;
 	if (busy > 0)
@@ -388,10 +422,15 @@ static void stop_events(struct control *c)
 static void stop(struct control *c)
 {
 	stop_events(c); // no turn comes any more
+	bool ran = c->workers[0];
 	for (unsigned i = 0; i < c->worker_count; i++) {
 		worker_stop(c->workers[i]);
-		rings_destroy(c->rings[i]);
+		c->workers[i] = NULL;
 	}
+	if (ran)
+		turn_last(c);
+	for (unsigned i = 0; i < c->worker_count; i++)
+		rings_destroy(c->rings[i]);
 	admin_destroy(c->admin);
 	resolve_destroy(c->resolve);
 	if (c->words.quiescent)
@@ -409,5 +448,7 @@ static void stop(struct control *c)
 	free(c->words.quiescent);
 	free(c->ended_memory);
 	state_close(c->state);
-	config_destroy(c->config);
+	if (c->config != c->started)
+		config_destroy(c->config);
+	config_destroy(c->started);
 }

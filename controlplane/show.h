@@ -17,5 +17,7 @@ json_t *show_origin(struct control *c);
 json_t *show_secrets(struct control *c);
 // Whether the store keeps up: saved, or unsaved since when and how many records.
 json_t *show_store(struct control *c);
+// This appliance, as a cluster of one.
+json_t *show_cluster(struct control *c);
 // What a token says, whether its MAC holds, and where its holder stands.
 json_t *show_token(struct control *c, const struct token *token, bool is_signed);

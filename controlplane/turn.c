@@ -5,10 +5,12 @@
 #include "controlplane/log.h"
 #include "controlplane/publish.h"
 #include "controlplane/reload.h"
+#include "dataplane/tls/fault.h"
 
 #include <rte_rcu_qsbr.h>
 
 #include <inttypes.h>
+#include <string.h>
 #include <sys/random.h>
 
 #define STILL_US 1000000u // a worker whose turns stand still for so long is reported
@@ -18,11 +20,12 @@ static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms);
 // What refused claims of the called workers have published since the last turn.
 static void take_refused(struct control *c, uint64_t now_ms)
 {
+	struct worker_refused refused[GATE_MAP_ROOMS_MAX];
 	for (unsigned i = 0; i < c->worker_count; i++) {
-		uint32_t line_id, poll_after;
-		uint64_t key;
-		if (worker_take_refused(c->workers[i], &line_id, &key, &poll_after))
-			claims_refused(c->claims, line_id, key, poll_after, now_ms);
+		unsigned count = worker_take_refused(c->workers[i], refused);
+		for (unsigned j = 0; j < count; j++)
+			claims_refused(c->claims, refused[j].line_id, refused[j].key,
+				refused[j].poll_after, now_ms);
 	}
 }
 
@@ -37,6 +40,15 @@ static uint32_t drain_rings(struct control *c)
 	return count;
 }
 
+// The file of places: the clock, and room for what comes.
+static void keep_places(struct control *c, uint64_t now_ms)
+{
+	int error = place_file_turn(c->places, now_ms);
+	if (error < 0 && error != c->places_error)
+		log_warning("places cannot grow, slots get longer: %s", strerror(-error));
+	c->places_error = error;
+}
+
 void turn(struct control *c)
 {
 	uint64_t now_us = clock_monotonic_us();
@@ -44,7 +56,7 @@ void turn(struct control *c)
 	take_refused(c, now_ms);
 	uint32_t count = drain_rings(c);
 	claims_turn(c->claims, c->claims_buffer, count, now_ms);
-	place_file_set_clock(c->places, now_ms);
+	keep_places(c, now_ms);
 	publish_collect(&c->words);
 	if (now_us >= c->second_us + 1000000) {
 		c->second_us = now_us;
@@ -56,12 +68,22 @@ void turn(struct control *c)
 		event_active(c->wake, EV_READ, 0); // there may be more
 }
 
-// A worker is well if it makes turns, or sleeps because nothing happens.
+void turn_last(struct control *c)
+{
+	uint32_t count;
+	do {
+		count = drain_rings(c);
+		claims_turn(c->claims, c->claims_buffer, count,
+			clock_at(&c->clock, clock_monotonic_us()));
+	} while (count > 0);
+}
+
+// A worker is well if it makes turns; it makes some though nothing happens.
 static bool watch_worker(struct control *c, unsigned index, uint64_t now_us)
 {
 	struct control_watch *watch = &c->watch[index];
 	uint64_t turns = counters_get(worker_counters(c->workers[index]), COUNTER_turns);
-	if (turns != watch->turns || worker_is_asleep(c->workers[index])) {
+	if (turns != watch->turns) {
 		if (watch->stands_still)
 			log_warning("worker %u goes on after %" PRIu64 " ms", index,
 				(now_us - watch->since_us) / 1000);
@@ -105,6 +127,37 @@ static void watch_clock(struct control *c, uint64_t now_us)
 	c->was_stepped = is_stepped;
 }
 
+static const struct origin_table_server *find_server(const struct origin_table *table, uint64_t id)
+{
+	for (uint32_t i = 0; i < table->server_count; i++)
+		if (table->servers[i].id == id)
+			return &table->servers[i];
+	return NULL;
+}
+
+// Say why servers cannot be spoken to over TLS.
+static void watch_origins(struct control *c, uint64_t now_us)
+{
+	static struct origin_server_stat stats[CONTROL_SERVERS_MAX];
+	struct faults_due due[FAULTS_SERVERS_MAX];
+	for (unsigned i = 0; i < c->worker_count; i++) {
+		uint32_t count = origin_server_stats(
+			worker_origin(c->workers[i]), stats, CONTROL_SERVERS_MAX);
+		for (uint32_t j = 0; j < count; j++)
+			faults_note(
+				&c->faults, stats[j].id, stats[j].tls_failures, stats[j].tls_fault);
+	}
+	uint32_t count = faults_take(&c->faults, now_us, due);
+	const struct origin_table *table = atomic_load(&c->words.current)->origins;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct origin_table_server *server = find_server(table, due[i].id);
+		if (server)
+			log_warning("origin server %.*s: TLS: %s (%" PRIu64 " times)",
+				(int)server->name.len, server->name.at, fault_text(due[i].fault),
+				due[i].fresh);
+	}
+}
+
 static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms)
 {
 	bool is_well = true;
@@ -113,9 +166,18 @@ static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms)
 	atomic_store_explicit(&c->words.is_unhealthy, !is_well, memory_order_relaxed);
 	watch_clock(c, now_us);
 	watch_store(c, now_ms);
-	ended_sweep(c->words.ended, (uint32_t)(now_ms / 1000));
+	watch_origins(c, now_us);
 	if (secrets_poll(c->secrets, now_ms / 1000))
 		reload_snapshot(c);
+}
+
+// A renewal that nobody waits for: the visitor's next request may come to any worker. One whose
+// ring is full does without.
+static void tell_others(struct control *c, uint32_t worker, const struct claim_answer *answer)
+{
+	for (unsigned i = 0; i < c->worker_count; i++)
+		if (i != worker)
+			rings_push_answer(c->rings[i], answer);
 }
 
 static uint32_t seam_answer(
@@ -123,8 +185,13 @@ static uint32_t seam_answer(
 {
 	struct control *c = ctx;
 	uint32_t taken = 0;
-	while (taken < count && rings_push_answer(c->rings[worker], &answers[taken]))
+	if (!c->workers[worker])
+		return 0; // it has ended
+	while (taken < count && rings_push_answer(c->rings[worker], &answers[taken])) {
+		if (answers[taken].kind == CLAIM_RENEW && answers[taken].generation == 0)
+			tell_others(c, worker, &answers[taken]);
 		taken++;
+	}
 	worker_wake(c->workers[worker]);
 	return taken;
 }

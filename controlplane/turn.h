@@ -6,5 +6,8 @@
 // Every CONTROL_TICK_MS, and at once when claims came.
 void turn(struct control *c);
 
+// What workers still had to say when they ended: reports above all.
+void turn_last(struct control *c);
+
 // How claims reach workers; `ctx` is to be set to the control.
 extern const struct claims_seams turn_seams;

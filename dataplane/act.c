@@ -14,7 +14,8 @@
 static void decide_item(struct worker *w, struct item *item, struct decision *decision);
 static void reply(struct worker *w, struct item *item, const struct decision *decision);
 static bool park(struct worker *w, struct item *item, const struct decision *decision);
-static void count_decision(struct worker *w, const struct decision *decision);
+static void count_decision(
+	struct worker *w, const struct item *item, const struct decision *decision);
 
 static bool method_is_ours_to_refuse(const struct item *item)
 {
@@ -27,13 +28,16 @@ static bool preflight_may_pass(struct worker *w, const struct gate_site *site)
 	struct preflights *seen = &w->preflights[site->index % SITES_MAX];
 	if (seen->second != w->now_s)
 		*seen = (struct preflights){.second = w->now_s};
-	return seen->count++ < site->preflight_rate;
+	bool may_pass = seen->count++ < site->preflight_rate;
+	inside_count(w, may_pass ? COUNTER_preflights : COUNTER_preflight_limited);
+	return may_pass;
 }
 
 void act(struct worker *w, struct item *item)
 {
 	struct decision decision;
 	if (method_is_ours_to_refuse(item)) {
+		inside_count(w, COUNTER_bad_method);
 		act_refuse(w, item->conn, 501);
 		return;
 	}
@@ -45,18 +49,27 @@ void act(struct worker *w, struct item *item)
 		decide_item(w, item, &decision);
 	}
 	if (decision.refuses_claim)
-		report_refused(
-			w, decision.claim.line_id, decision.claim.key, decision.claim.poll_after);
+		report_refused(w, &decision.claim);
+	if (decision.refuses_claim && !item->answer_is_late)
+		inside_count(w, COUNTER_held);
+	count_decision(w, item, &decision);
 	if (decision.is_preflight && !preflight_may_pass(w, item->request.site)) {
-		inside_count(w, COUNTER_preflight_limited);
 		decision.action = DECIDE_ANSWER;
 		decision.answer = DECIDE_UNAVAILABLE;
 	}
-	count_decision(w, &decision);
 	if (decision.action == DECIDE_FORWARD)
 		forward(w, item, &decision);
 	else if (decision.action == DECIDE_ANSWER)
 		reply(w, item, &decision);
+}
+
+// Until when the session of a pass is known to have been renewed; 0: not.
+static uint32_t renewed_until(const struct worker *w, const struct gate_token *pass)
+{
+	if (!pass)
+		return 0;
+	const struct renewal *renewal = &w->renewals[pass->token.key % RENEWALS_MAX];
+	return renewal->session == pass->token.key ? renewal->expires : 0;
 }
 
 static void decide_item(struct worker *w, struct item *item, struct decision *decision)
@@ -68,6 +81,7 @@ static void decide_item(struct worker *w, struct item *item, struct decision *de
 		.answer_is_late = item->answer_is_late,
 		.pass_has_ended =
 			request->pass && ended_has(words->ended, request->pass->token.key),
+		.pass_renewed = renewed_until(w, request->pass),
 		.is_held = w->is_held,
 		.is_draining = w->is_draining,
 		.is_unhealthy = atomic_load_explicit(&words->is_unhealthy, memory_order_relaxed),
@@ -80,13 +94,13 @@ static void decide_item(struct worker *w, struct item *item, struct decision *de
 	assert(decision->action != DECIDE_CLAIM || !item->answer_is_late);
 	// A grant that this decision does not use goes back.
 	const struct claim_answer *answer = item->answer;
-	if (answer && answer->verdict == CLAIM_GRANTED && decision->session != answer->session &&
-		decision->pass.key != answer->session)
+	if (answer && answer->verdict == CLAIM_GRANTED && decision->session != answer->session)
 		report_gone(w, answer);
 }
 
-// Why a request that nobody admitted did not get a claim, and what was done.
-static void count_decision(struct worker *w, const struct decision *decision)
+// What was done, or why nothing was.
+static void count_decision(
+	struct worker *w, const struct item *item, const struct decision *decision)
 {
 	if (decision->was_minted)
 		inside_count(w, COUNTER_tickets);
@@ -96,13 +110,19 @@ static void count_decision(struct worker *w, const struct decision *decision)
 		return;
 	static const int16_t counters[] = {[DECIDE_PAGE] = COUNTER_pages,
 		[DECIDE_STATUS] = COUNTER_polls,
-		[DECIDE_UNKNOWN] = COUNTER_bad_token,
-		[DECIDE_LEFT] = COUNTER_left,
+		[DECIDE_UNKNOWN] = COUNTER_unknown,
+		[DECIDE_CROSS_SITE] = COUNTER_cross_site,
 		[DECIDE_UNAVAILABLE] = COUNTER_unguarded_method,
+		[DECIDE_NOT_FOUND] = COUNTER_not_found,
+		[DECIDE_METHOD] = COUNTER_bad_method,
 		[DECIDE_BAD_TARGET] = COUNTER_bad_target,
-		[DECIDE_MISDIRECTED] = COUNTER_misdirected};
-	if (decision->answer < sizeof(counters) / sizeof(counters[0]) &&
-		counters[decision->answer] > 0)
+		[DECIDE_MISDIRECTED] = COUNTER_misdirected,
+		[DECIDE_DRAW_NONE] = COUNTER_not_found};
+	assert(decision->answer < sizeof(counters) / sizeof(counters[0]));
+	bool may_draw = item->request.draws && !item->request.is_prefetch;
+	if (decision->answer == DECIDE_UNAVAILABLE && may_draw)
+		inside_count(w, COUNTER_draining);
+	else if (counters[decision->answer] > 0)
 		inside_count(w, (enum counter)counters[decision->answer]);
 }
 
@@ -118,7 +138,7 @@ static bool park(struct worker *w, struct item *item, const struct decision *dec
 	struct claim claim = decision->claim;
 	claim.worker = (uint8_t)w->plan.index;
 	claim.request = conn_index(&w->conns, conn);
-	claim.generation = conn->generation;
+	claim.generation = conn_renew(conn); // the answer to an earlier claim of it is late
 	claim.sent_ms = w->now_ms;
 	if (!report_claim(w, &claim))
 		return false;
@@ -130,7 +150,6 @@ static bool park(struct worker *w, struct item *item, const struct decision *dec
 		client_close(w, conn, true); // its answer will find it gone
 		return false;
 	}
-	conn->head_bytes = item->head.head_bytes;
 	conn_set_state(conn, CONN_PARKED);
 	w->parked_count++;
 	stream_pause(w->driver, conn->stream);
@@ -170,12 +189,14 @@ static void report_left(struct worker *w, const struct item *item, const struct 
 		.line_id = room->line_id,
 		.sent_ms = w->now_ms};
 	if (decision->leaves_ticket) {
+		inside_count(w, COUNTER_left);
 		claim.kind = CLAIM_LEAVE;
 		claim.key = decision->ticket.key;
 		claim.visitor = decision->ticket.visitor;
 		report_send(w, &claim);
 	}
 	if (decision->leaves_pass) {
+		inside_count(w, COUNTER_left);
 		claim.kind = CLAIM_END;
 		claim.key = 0;
 		claim.session = decision->pass.key;
@@ -185,13 +206,20 @@ static void report_left(struct worker *w, const struct item *item, const struct 
 	}
 }
 
+void act_find_stale(struct worker *w, const struct item *item, bool adds, struct carry_stale *stale)
+{
+	stale->count = 0;
+	if (item->request.has_other_cookies)
+		carry_stale_find(
+			&w->snapshot->map, &item->head, item->request.room, adds, w->now_s, stale);
+}
+
 static void reply(struct worker *w, struct item *item, const struct decision *decision)
 {
 	struct conn *conn = item->conn;
 	struct carry_stale stale;
 	struct answer_frame frame = frame_of(w, conn);
-	carry_stale_find(&w->snapshot->map, &item->head, item->request.room, decision->sets_ticket,
-		w->now_s, &stale);
+	act_find_stale(w, item, decision->sets_ticket || decision->sets_pass, &stale);
 	frame.minor = item->head.minor;
 	frame.is_head = item->head.method == HTTP_HEAD;
 	frame.site = item->request.site;
@@ -207,7 +235,6 @@ static void reply(struct worker *w, struct item *item, const struct decision *de
 		client_discard(w, conn);
 		return;
 	}
-	conn_set_idle(&w->conns, conn, true);
 	client_answered(w, conn);
 }
 

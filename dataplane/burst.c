@@ -16,7 +16,6 @@
 // What follows a request, once it has been acted on.
 struct after {
 	struct conn *conn;
-	uint32_t generation;
 	bool is_kept, is_done;
 	uint32_t done; // bytes of the kept input that are done with
 	struct span rest;
@@ -91,10 +90,22 @@ static enum http_result read_head(
 	return HTTP_OK;
 }
 
+// It sends and does not read its answers: what it has sent waits until it has (STREAM_WRITABLE).
+static void hold(struct worker *w, struct conn *conn, struct span data)
+{
+	stream_pause(w->driver, conn->stream);
+	if (client_keep_rest(w, conn, data))
+		conn_set_idle(&w->conns, conn, false);
+}
+
 void burst_offer(struct worker *w, struct conn *conn, struct span data)
 {
 	assert(conn->state == CONN_HEAD);
 	assert(!conn->is_pending);
+	if (stream_queued(w->driver, conn->stream) > w->driver->queue_high) {
+		hold(w, conn, data);
+		return;
+	}
 	if (w->item_count == BURST_MAX)
 		burst_run(w);
 	bool is_kept = conn->buffered > 0;
@@ -132,6 +143,17 @@ void burst_offer_answered(struct worker *w, struct conn *conn, const struct clai
 	conn->is_pending = true;
 }
 
+// Count the tokens of a request that stand so; once, though it may be read again after a claim.
+static void count_tokens(
+	struct worker *w, const struct item *item, enum gate_token_state state, enum counter which)
+{
+	if (item->answer || item->answer_is_late)
+		return;
+	for (uint32_t i = 0; i < item->request.token_count; i++)
+		if (item->request.tokens[i].state == state)
+			inside_count(w, which);
+}
+
 // Decode the tokens of all requests and compute their MACs side by side.
 static void verify(struct worker *w)
 {
@@ -141,8 +163,7 @@ static void verify(struct worker *w)
 		uint32_t jobs = gate_request_tokens(&item->request, &w->snapshot->secrets,
 			&item->conn->remembered, w->now_s, &w->jobs[job_count]);
 		job_count += jobs;
-		if (jobs == 0 && item->request.token_count > 0)
-			inside_count(w, COUNTER_tokens_remembered);
+		count_tokens(w, item, GATE_TOKEN_VALID, COUNTER_tokens_remembered);
 	}
 	if (job_count > 0)
 		mac_burst(w->mac, w->jobs, job_count);
@@ -150,32 +171,33 @@ static void verify(struct worker *w)
 	for (uint32_t i = 0; i < w->item_count; i++) {
 		struct item *item = &w->items[i];
 		gate_request_settle(&item->request, &item->conn->remembered, w->now_s);
+		count_tokens(w, item, GATE_TOKEN_NONE, COUNTER_bad_token);
 	}
+}
+
+// Nothing is left of its input: it may be idle, and is read again if it was not.
+static void be_idle(struct worker *w, struct conn *conn, bool was_kept)
+{
+	conn_set_idle(&w->conns, conn, true);
+	if (was_kept)
+		stream_resume(w->driver, conn->stream);
 }
 
 // Go on with what followed a request, if its connection is ready for the next.
 static void go_on(struct worker *w, const struct after *after)
 {
 	struct conn *conn = after->conn;
-	if (conn->generation != after->generation || conn->state == CONN_FREE)
-		return;
 	if (conn->state != CONN_HEAD || after->is_done)
 		return; // acting took care of the rest
 	if (after->is_kept)
 		conn_drop(conn, w->buffers, after->done);
 	bool has_more = after->is_kept ? conn->buffered > 0 : after->rest.len > 0;
-	if (has_more && stream_queued(w->driver, conn->stream) > w->driver->queue_high) {
-		// It sends and does not read: the rest waits until it has.
-		if (after->is_kept || client_keep_rest(w, conn, after->rest))
-			conn_set_idle(&w->conns, conn, false);
-		return;
-	}
 	if (has_more)
 		burst_offer(w, conn, after->is_kept ? (struct span){0} : after->rest);
 	else if (conn->has_ended)
 		client_close(w, conn, false);
-	else if (after->is_kept)
-		stream_resume(w->driver, conn->stream);
+	else
+		be_idle(w, conn, after->is_kept);
 }
 
 void burst_run(struct worker *w)
@@ -187,7 +209,6 @@ void burst_run(struct worker *w)
 		for (uint32_t i = 0; i < item_count; i++) {
 			struct item *item = &w->items[i];
 			after[i] = (struct after){.conn = item->conn,
-				.generation = item->conn->generation,
 				.is_kept = item->is_kept,
 				.done = item->skip + item->head.head_bytes,
 				.rest = item->rest};

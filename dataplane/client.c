@@ -55,12 +55,11 @@ static void set_deadline(struct worker *w, struct conn *conn, uint32_t after_ms)
 }
 
 // Answer 503 to somebody who gets no connection, and close.
-static void turn_away(struct worker *w, struct stream *stream, enum counter why)
+static void turn_away(struct worker *w, struct stream *stream)
 {
 	static const struct span answer = SPAN("HTTP/1.1 503 Service Unavailable\r\n"
 					       "Retry-After: 5\r\nCache-Control: no-store\r\n"
 					       "Connection: close\r\nContent-Length: 0\r\n\r\n");
-	inside_count(w, why);
 	stream->user = NULL;
 	stream_write(w->driver, stream, &answer, 1);
 	stream_close(w->driver, stream, false);
@@ -81,19 +80,27 @@ static void opened(struct worker *w, struct stream *stream)
 {
 	inside_count(w, COUNTER_connections);
 	make_room(w);
-	if (w->conns.count >= w->conns.serve_max) {
-		turn_away(w, stream, COUNTER_table_full);
-		return;
-	}
-	if (!source_take(w->sources, stream->peer.ip)) {
-		turn_away(w, stream, COUNTER_source_full);
+	bool is_full = w->conns.count >= w->conns.serve_max;
+	if (is_full)
+		inside_count(w, COUNTER_table_full);
+	else if (!source_take(w->sources, stream->peer.ip)) {
+		inside_count(w, COUNTER_source_full);
+		turn_away(w, stream);
 		return;
 	}
 	struct conn *conn = conn_take(&w->conns, stream);
-	assert(conn); // there is a reserve
+	if (!conn) { // even the reserve is in use
+		turn_away(w, stream);
+		return;
+	}
 	stream->user = conn;
 	conn->worker = w;
+	conn->is_counted = !is_full;
 	memcpy(conn->source_ip, stream->peer.ip, sizeof(conn->source_ip));
+	if (is_full) {
+		act_refuse(w, conn, 503);
+		return;
+	}
 	conn_set_idle(&w->conns, conn, true);
 	set_deadline(w, conn, w->plan.head_timeout_ms);
 }
@@ -101,16 +108,17 @@ static void opened(struct worker *w, struct stream *stream)
 static void discard(struct worker *w, struct conn *conn, size_t bytes)
 {
 	conn->discarded += bytes;
-	if (conn->discarded > WORKER_DISCARD_BYTES)
-		client_close(w, conn, true);
+	if (conn->discarded <= WORKER_DISCARD_BYTES)
+		return;
+	inside_count(w, COUNTER_drain_timeout);
+	client_close(w, conn, true);
 }
 
 // Bytes while an exchange runs: its body, its tunnel, or the next request, which must wait.
 static void feed_exchange(struct worker *w, struct conn *conn, struct span data)
 {
-	uint32_t generation = conn->generation;
 	size_t taken = conn->buffered > 0 ? 0 : exchange_client_data(conn->exchange, data);
-	if (conn->generation != generation || conn->state == CONN_FREE)
+	if (conn->state == CONN_FREE)
 		return;
 	data = span_from(data, taken);
 	if (data.len == 0)
@@ -146,12 +154,16 @@ static void peer_ended(struct worker *w, struct conn *conn)
 	conn->has_ended = true;
 	switch (conn->state) {
 	case CONN_EXCHANGE:
-		exchange_client_eof(conn->exchange);
+		if (conn->buffered == 0) // else it ends after what is kept
+			exchange_client_eof(conn->exchange);
 		break;
 	case CONN_PARKED:
 		break; // answered all the same; closed after
 	default:
-		client_close(w, conn, false); // nothing more can come of it
+		if (conn->state == CONN_HEAD && conn->buffered > 0)
+			burst_offer(w, conn, (struct span){0}); // requests wait, or part of one
+		else
+			client_close(w, conn, false); // nothing more can come of it
 	}
 }
 
@@ -172,8 +184,12 @@ void client_answered(struct worker *w, struct conn *conn)
 {
 	assert(conn->state == CONN_HEAD);
 	conn->was_served = true;
-	if (conn->close_after || (conn->has_ended && conn->buffered == 0)) {
+	if (conn->has_ended && (conn->close_after || conn->buffered == 0)) {
 		client_close(w, conn, false);
+		return;
+	}
+	if (conn->close_after) {
+		client_discard(w, conn); // a close while it still sends would reset the answer
 		return;
 	}
 	conn_set_idle(&w->conns, conn, conn->buffered == 0);
@@ -202,7 +218,8 @@ void client_close(struct worker *w, struct conn *conn, bool reset)
 	if (conn->state == CONN_PARKED)
 		w->parked_count--;
 	struct stream *stream = conn->stream;
-	source_give(w->sources, conn->source_ip);
+	if (conn->is_counted)
+		source_give(w->sources, conn->source_ip);
 	wheel_remove(&w->wheel, &conn->deadline);
 	if (stream) {
 		stream->user = NULL;
@@ -215,10 +232,7 @@ void client_close(struct worker *w, struct conn *conn, bool reset)
 static void client_resume(struct worker *w, struct conn *conn)
 {
 	stream_resume(w->driver, conn->stream);
-	if (conn->buffered > 0)
-		burst_offer(w, conn, (struct span){0});
-	else
-		client_answered(w, conn);
+	burst_offer(w, conn, (struct span){0});
 }
 
 static void deadline_passed(struct worker *w, struct conn *conn)
@@ -240,28 +254,28 @@ static void deadline_passed(struct worker *w, struct conn *conn)
 	default:
 		assert(conn->state == CONN_DISCARD);
 		inside_count(w, COUNTER_drain_timeout);
-		client_close(w, conn, true);
+		client_close(w, conn, false); // our answer may still be on its way
 	}
 }
 
 void client_deadlines(struct worker *w)
 {
+	static_assert(DUE_MAX <= BURST_MAX, "no burst runs while the due are gone through");
 	struct wheel_entry *due[DUE_MAX];
 	unsigned due_count = wheel_expired(&w->wheel, w->now_us, due, DUE_MAX);
 	for (unsigned i = 0; i < due_count; i++) {
 		char *at = (char *)due[i] - offsetof(struct conn, deadline);
 		struct conn *conn = (struct conn *)at;
-		if (conn->state != CONN_FREE) // another one's deadline may have ended it
-			deadline_passed(w, conn);
+		deadline_passed(w, conn);
 	}
 }
 
 void client_resumed(struct worker *w)
 {
 	while (w->resumed_count > 0) {
-		struct resumed resumed = w->resumed[--w->resumed_count];
-		struct conn *conn = conn_of(&w->conns, resumed.index, resumed.generation);
-		if (conn && conn->state == CONN_HEAD && !conn->is_pending)
+		struct conn *conn = w->resumed[--w->resumed_count];
+		conn->is_resumed = false;
+		if (conn->state == CONN_HEAD && conn->buffered > 0 && !conn->is_pending)
 			client_resume(w, conn);
 	}
 }

@@ -3,7 +3,9 @@
 
 #include "dataplane/inside.h"
 
+// Take in an event of a visitor's stream.
 void client_event(struct worker *w, const struct stream_event *event);
+// End what has passed its deadline, at most DUE_MAX; the rest next turn.
 void client_deadlines(struct worker *w);
 // While draining: nobody waits for what an idle connection might still ask.
 void client_close_idle(struct worker *w);

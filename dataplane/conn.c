@@ -30,6 +30,7 @@ int conn_table_init(struct conn_table *table, uint32_t serve_max, uint32_t reser
 		table->free = &table->conns[i];
 	}
 	table->idle.idle_next = table->idle.idle_previous = &table->idle;
+	table->exchanging.exchange_next = table->exchanging.exchange_previous = &table->exchanging;
 	return 0;
 }
 
@@ -47,8 +48,9 @@ struct conn *conn_take(struct conn_table *table, struct stream *stream)
 	assert(conn->state == CONN_FREE);
 	table->free = conn->idle_next;
 	table->count++;
-	uint32_t generation = conn->generation + 1;
-	*conn = (struct conn){.stream = stream, .generation = generation ? generation : 1};
+	*conn = (struct conn){.stream = stream,
+		.generation = conn_renew(conn),
+		.is_resumed = conn->is_resumed}; // the list has it still
 	conn_set_state(conn, CONN_HEAD);
 	return conn;
 }
@@ -57,6 +59,7 @@ void conn_give(struct conn_table *table, struct conn *conn, struct buffers *buff
 {
 	assert(!conn->deadline.next);
 	conn_set_idle(table, conn, false);
+	conn_set_exchanging(table, conn, false);
 	if (conn->buffer)
 		buffers_give(buffers, conn->buffer);
 	conn_drop_extra(conn, buffers);
@@ -92,6 +95,29 @@ void conn_set_idle(struct conn_table *table, struct conn *conn, bool idle)
 		conn->idle_next = conn->idle_previous = NULL;
 		table->idle_count--;
 	}
+}
+
+void conn_set_exchanging(struct conn_table *table, struct conn *conn, bool exchanging)
+{
+	if ((conn->exchange_next != NULL) == exchanging)
+		return;
+	if (exchanging) {
+		conn->exchange_previous = table->exchanging.exchange_previous;
+		conn->exchange_next = &table->exchanging;
+		conn->exchange_previous->exchange_next = conn;
+		table->exchanging.exchange_previous = conn;
+	} else {
+		conn->exchange_previous->exchange_next = conn->exchange_next;
+		conn->exchange_next->exchange_previous = conn->exchange_previous;
+		conn->exchange_next = conn->exchange_previous = NULL;
+	}
+}
+
+uint32_t conn_renew(struct conn *conn)
+{
+	if (++conn->generation == 0)
+		conn->generation = 1;
+	return conn->generation;
 }
 
 struct conn *conn_longest_idle(const struct conn_table *table)

@@ -40,25 +40,29 @@ struct conn {
 	uint8_t state; // enum conn_state
 	bool is_idle; // on the idle list
 	bool is_pending; // its request is in the burst being gathered
+	bool is_resumed; // on the worker's list of those to go on with in this turn
 	bool has_ended; // the peer will send no more
 	bool close_after; // close when the answer under way is out
 	bool is_secure; // over TLS
 	bool was_served; // had an answer
-	uint32_t generation; // counts the lives of this struct; never 0 while in use
+	uint32_t generation; // counts the lives of this struct and the claims made in each; never 0
+			     // while in use
 	struct wheel_entry deadline;
 
-	uint8_t source_ip[16]; // counted under this source
+	uint8_t source_ip[16];
+	bool is_counted; // under that source; false: on the reserve, only to be told 503
 	struct conn *idle_next, *idle_previous;
-	uint32_t head_bytes; // CONN_PARKED: of the head at the start of `buffer`
 	uint32_t discarded; // CONN_DISCARD: bytes thrown away so far
 
 	// CONN_EXCHANGE: what must be known of the request when its answer comes
 	struct worker *worker; // for the exchange's calls, which know only the connection
 	struct exchange *exchange;
+	struct conn *exchange_next, *exchange_previous; // on the list of those with a session
 	char *extra; // field lines to add, in a buffer of the pool; NULL: none
 	uint32_t extra_bytes;
 	uint32_t expires; // of the pass, unix s
 	uint64_t session, visitor; // 0: none
+	uint8_t secret_id; // that the pass was signed with
 	uint32_t line_id;
 	uint16_t room; // in the snapshot of then
 	uint8_t minor; // of the request's version
@@ -74,6 +78,7 @@ struct conn_table {
 	uint32_t count;
 	struct conn *free; // chained through idle_next
 	struct conn idle; // list head: next is the longest idle
+	struct conn exchanging; // list head of the exchanges that a session's end may cut
 	uint32_t idle_count;
 };
 
@@ -95,11 +100,18 @@ void conn_set_state(struct conn *conn, enum conn_state to);
 // Enter or leave the idle list; twice the same changes nothing.
 void conn_set_idle(struct conn_table *table, struct conn *conn, bool idle);
 
+// What refers to the connection by its number and generation no longer finds it. Returns the new
+// generation.
+uint32_t conn_renew(struct conn *conn);
+
+// Enter or leave the list of exchanges under a session; twice the same changes nothing.
+void conn_set_exchanging(struct conn_table *table, struct conn *conn, bool exchanging);
+
 // The longest idle connection, or NULL.
 struct conn *conn_longest_idle(const struct conn_table *table);
 
 // Number of a connection in its table, for references that leave the worker; and back. conn_of()
-// returns NULL if that connection's life is over.
+// returns NULL if the connection has another generation now.
 uint32_t conn_index(const struct conn_table *table, const struct conn *conn);
 struct conn *conn_of(const struct conn_table *table, uint32_t index, uint32_t generation);
 

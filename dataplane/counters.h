@@ -12,12 +12,12 @@
 	X(connections, "connections accepted") \
 	X(requests, "request heads read") \
 	X(tokens, "tokens whose MAC was computed") \
-	X(tokens_remembered, "tokens equal to the one last verified on their connection") \
+	X(tokens_remembered, "tokens equal to one last verified on their connection") \
 	X(tickets, "tickets drawn") \
 	X(polls, "status polls answered") \
-	X(pages, "queue pages sent") \
+	X(pages, "queue pages sent, as HTML or JSON") \
 	X(claims, "claims sent to control") \
-	X(granted, "passes issued") \
+	X(granted, "passes sent: issued, renewed or repeated") \
 	X(forwarded, "requests forwarded to an origin") \
 	X(preflights, "CORS pre-flights passed") \
 	X(left, "places and sessions given back by visitors")
@@ -25,32 +25,38 @@
 // What was refused or dropped, and why.
 #define COUNTERS_DROPS(X) \
 	X(bad_head, "400: head against the grammar") \
-	X(bad_target, "400: target that names two rooms, climbs, or is badly escaped") \
+	X(bad_body, "400: body against the grammar, or cut short") \
+	X(bad_target, "400: target that names two rooms or hosts, climbs, or is badly escaped") \
 	X(head_too_large, "431 or 414: head over a limit") \
 	X(bad_version, "505: not HTTP/1.x") \
 	X(misdirected, "421: host that no site names") \
+	X(bad_method, "501 or 405: method not served, or not by that endpoint") \
+	X(not_found, "404: no such room or endpoint under /.sluice/") \
+	X(cross_site, "403: asked to leave by a page of another site") \
 	X(bad_token, "tokens that did not hold") \
-	X(unguarded_method, "503: no pass, and not a request that draws a ticket") \
+	X(unknown, "401: status poll without a token that holds") \
+	X(unguarded_method, "503: no pass, and no ticket for such a request") \
+	X(draining, "503: newcomer while draining") \
 	X(table_full, "503: connection table full") \
 	X(source_full, "503: source has its share of connections") \
 	X(evicted, "idle connections closed to make room") \
 	X(head_timeout, "408: head not complete in time") \
 	X(idle_timeout, "idle connections closed") \
-	X(slow_body, "bodies slower than the minimum rate") \
-	X(drain_timeout, "closed while discarding a body nobody wanted") \
-	X(buffers_exhausted, "503: no buffer left") \
-	X(write_failed, "answers that the driver could not take") \
+	X(slow_body, "408: body slower than the minimum rate, or not whole in time") \
+	X(drain_timeout, "closed while discarding what nobody wanted: too late or too much") \
+	X(buffers_exhausted, "503 or closed: no buffer left") \
+	X(write_failed, "closed: the driver could not take the answer") \
 	X(claim_ring_full, "claims not sent: ring full") \
 	X(claim_timeout, "claims not answered within a second") \
 	X(parked_full, "claims not sent: too many parked") \
-	X(claim_gone, "claim answers that found their request gone") \
+	X(claim_gone, "grants that nobody took, given back") \
 	X(reports_full, "reports to control lost: queue full") \
-	X(held, "not claimed: nothing is granted now") \
+	X(held, "called, but not claimed: nothing is granted now") \
 	X(origin_failed, "502: origin down or against the grammar") \
 	X(origin_late, "504: origin did not answer in time") \
-	X(exchanges_full, "503: no exchange left") \
+	X(exchanges_full, "503: no exchange left, or no buffer or stream for one") \
 	X(preflight_limited, "503: pre-flights over their rate") \
-	X(pipeline_full, "pipelined bytes beyond the buffer") \
+	X(pipeline_full, "431 or closed: pipelined bytes beyond the buffer") \
 	X(peer_gone, "peers that left while something was due to them")
 
 #define COUNTERS(X) COUNTERS_DONE(X) COUNTERS_DROPS(X)
@@ -69,12 +75,14 @@ struct counters {
 extern const char *const counters_names[COUNTER_COUNT];
 extern const char *const counters_texts[COUNTER_COUNT];
 
+// The worker only.
 static inline void counters_add(struct counters *counters, enum counter which, uint64_t by)
 {
 	uint64_t value = atomic_load_explicit(&counters->of[which], memory_order_relaxed);
 	atomic_store_explicit(&counters->of[which], value + by, memory_order_relaxed);
 }
 
+// Any thread, at any time.
 static inline uint64_t counters_get(const struct counters *counters, enum counter which)
 {
 	return atomic_load_explicit(&counters->of[which], memory_order_relaxed);

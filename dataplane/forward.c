@@ -2,6 +2,7 @@
 
 #include "dataplane/forward.h"
 
+#include "dataplane/act.h"
 #include "dataplane/client.h"
 #include "dataplane/gate/answer.h"
 #include "dataplane/report.h"
@@ -20,8 +21,9 @@ static struct answer_frame frame_of(const struct worker *w, const struct conn *c
 		.is_secure = conn->is_secure};
 }
 
-// What must be known of the request when its answer comes.
-static void remember(struct worker *w, struct conn *conn, const struct item *item,
+// What must be known of the request when its answer comes. Returns false if there is no buffer for
+// what is to be added to it.
+static bool remember(struct worker *w, struct conn *conn, const struct item *item,
 	const struct decision *decision)
 {
 	const struct gate_request *request = &item->request;
@@ -31,27 +33,27 @@ static void remember(struct worker *w, struct conn *conn, const struct item *ite
 	conn->close_after = !item->head.keep_alive;
 	conn->session = decision->session;
 	conn->visitor = decision->pass.visitor;
+	conn->secret_id =
+		decision->sets_pass ? w->snapshot->secrets.current : decision->pass.secret_id;
 	conn->expires = decision->ends_s;
 	conn->line_id = request->room ? request->room->line_id : 0;
 	conn->room = request->room ? request->room->index : 0;
 	char fields[ANSWER_FIELDS_BYTES_MAX];
 	struct carry_stale stale;
 	struct answer_frame frame = frame_of(w, conn);
-	carry_stale_find(&w->snapshot->map, &item->head, request->room, decision->sets_pass,
-		w->now_s, &stale);
+	act_find_stale(w, item, decision->sets_pass, &stale);
 	frame.site = request->site;
 	frame.stale = &stale;
 	size_t bytes = answer_fields(decision, request, &frame, fields);
 	if (bytes == 0)
-		return;
+		return true;
 	conn->extra = buffers_take(w->buffers);
-	if (!conn->extra) {
-		inside_count(w, COUNTER_buffers_exhausted); // the pass comes with a later answer
-		return;
-	}
+	if (!conn->extra)
+		return false;
 	assert(bytes <= w->plan.buffer_bytes);
 	memcpy(conn->extra, fields, bytes);
 	conn->extra_bytes = (uint32_t)bytes;
+	return true;
 }
 
 // An answer in place of the origin's, with the pass that may have been granted: the session is
@@ -75,25 +77,26 @@ static bool reply_failed(struct worker *w, struct conn *conn, unsigned status)
 	return false;
 }
 
-// The origin gave no answer: send one of ours, and go on if the request's body is over.
-static void end_failed(struct worker *w, struct conn *conn, unsigned status, bool body_ended)
+// The origin gave no answer: send one of ours. Returns whether the connection may go on: it is
+// there, and the request's body is over.
+static bool fail(struct worker *w, struct conn *conn, unsigned status, bool body_ended)
 {
 	static const struct {
 		unsigned status;
 		enum counter counter;
 	} counters[] = {{502, COUNTER_origin_failed}, {504, COUNTER_origin_late},
-		{503, COUNTER_exchanges_full}, {408, COUNTER_slow_body}, {400, COUNTER_bad_head}};
+		{503, COUNTER_exchanges_full}, {408, COUNTER_slow_body}, {400, COUNTER_bad_body},
+		{431, COUNTER_head_too_large}};
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
 		if (counters[i].status == status)
 			inside_count(w, counters[i].counter);
 	if (!body_ended)
 		conn->close_after = true;
 	if (!reply_failed(w, conn, status))
-		return;
+		return false;
 	if (!body_ended)
 		client_discard(w, conn);
-	else
-		client_answered(w, conn);
+	return body_ended;
 }
 
 static uint64_t ends_us(const struct worker *w, uint32_t ends_s)
@@ -107,43 +110,66 @@ static uint64_t ends_us(const struct worker *w, uint32_t ends_s)
 // Look at the next request later in the turn: this may be in the middle of the driver's events.
 static void resume_later(struct worker *w, struct conn *conn)
 {
-	assert(w->resumed_count < w->conns.count_max);
-	w->resumed[w->resumed_count++] =
-		(struct resumed){conn_index(&w->conns, conn), conn->generation};
+	if (!conn->is_resumed)
+		w->resumed[w->resumed_count++] = conn;
+	assert(w->resumed_count <= w->conns.count_max);
+	conn->is_resumed = true;
 	wheel_set(&w->wheel, &conn->deadline, w->now_us + w->plan.head_timeout_ms * 1000ull);
+}
+
+// An exchange is over: go on with what is kept, or rest.
+static void end_kept(struct worker *w, struct conn *conn)
+{
+	if (conn->buffered > 0 && !conn->close_after)
+		resume_later(w, conn);
+	else
+		client_answered(w, conn);
 }
 
 // Hand over the bytes after the head: those of the body are the exchange's, the rest is kept.
 static void pass_rest(struct worker *w, struct item *item)
 {
 	struct conn *conn = item->conn;
-	uint32_t generation = conn->generation;
 	struct span rest = item->rest;
+	stream_resume(w->driver, conn->stream); // first: the exchange may pause it
 	if (item->is_kept) {
 		conn_drop(conn, w->buffers, item->skip + item->head.head_bytes);
 		rest = (struct span){conn->buffer, conn->buffered};
 	}
 	size_t taken = rest.len > 0 ? exchange_client_data(conn->exchange, rest) : 0;
-	if (conn->generation != generation || conn->state == CONN_FREE ||
-		conn->state == CONN_DISCARD)
+	if (conn->state == CONN_FREE || conn->state == CONN_DISCARD)
 		return;
 	if (item->is_kept)
 		conn_drop(conn, w->buffers, (uint32_t)taken);
 	else if (!client_keep_rest(w, conn, span_from(rest, taken)))
 		return;
 	if (conn->state == CONN_HEAD)
-		resume_later(w, conn); // it has ended already
-	else if (conn->buffered == 0)
-		stream_resume(w->driver, conn->stream);
+		end_kept(w, conn); // it has ended already
+	else if (conn->has_ended && conn->buffered == 0)
+		exchange_client_eof(conn->exchange);
+}
+
+// There is no buffer for the pass: one that is not handed out is none, and its grant goes back.
+static void refuse_without_buffer(
+	struct worker *w, struct item *item, const struct decision *decision)
+{
+	const struct claim_answer *answer = item->answer;
+	inside_count(w, COUNTER_buffers_exhausted);
+	if (answer && answer->verdict == CLAIM_GRANTED && answer->session == decision->session)
+		report_gone(w, answer);
+	act_refuse(w, item->conn, 503);
 }
 
 void forward(struct worker *w, struct item *item, const struct decision *decision)
 {
 	struct conn *conn = item->conn;
 	const struct gate_request *request = &item->request;
+	if (!remember(w, conn, item, decision)) {
+		refuse_without_buffer(w, item, decision);
+		return;
+	}
 	if (decision->is_uncounted)
 		report_passed(w, request->room);
-	remember(w, conn, item, decision);
 	struct exchange_request begin = {.client_driver = w->driver,
 		.client = conn->stream,
 		.user = conn,
@@ -160,14 +186,28 @@ void forward(struct worker *w, struct item *item, const struct decision *decisio
 	wheel_remove(&w->wheel, &conn->deadline);
 	struct exchange *exchange = exchange_begin(w->origin, &begin, &status);
 	if (!exchange) {
-		end_failed(w, conn, status, !request->has_body);
+		if (fail(w, conn, status, !request->has_body))
+			client_answered(w, conn);
 		return;
 	}
 	inside_count(w, COUNTER_forwarded);
 	conn->exchange = exchange;
 	conn_set_state(conn, CONN_EXCHANGE);
+	conn_set_exchanging(&w->conns, conn, decision->session != 0);
 	item->is_done = true;
 	pass_rest(w, item);
+}
+
+void forward_cut_ended(struct worker *w)
+{
+	const struct ended *ended = w->plan.words->ended;
+	const struct conn *head = &w->conns.exchanging;
+	for (struct conn *conn = head->exchange_next, *next; conn != head; conn = next) {
+		next = conn->exchange_next;
+		uint8_t secret = w->snapshot->secrets.state[conn->secret_id];
+		if (secret != TOKEN_SECRET_VALID || ended_has(ended, conn->session))
+			exchange_set_ends(conn->exchange, w->now_us);
+	}
 }
 
 // What an exchange tells; `user` is the connection.
@@ -204,23 +244,13 @@ static void on_tunnelled(void *user)
 	struct worker *w = conn->worker;
 	if (conn->buffered == 0)
 		return;
-	uint32_t kept = conn->buffered, generation = conn->generation;
+	uint32_t kept = conn->buffered;
 	exchange_client_data(conn->exchange, (struct span){conn->buffer, kept});
-	if (conn->generation == generation && conn->state == CONN_EXCHANGE)
-		conn_drop(conn, w->buffers, kept);
-}
-
-static void end_kept(struct worker *w, struct conn *conn)
-{
-	if (conn->buffered == 0) {
-		client_answered(w, conn);
+	if (conn->state != CONN_EXCHANGE)
 		return;
-	}
-	if (conn->close_after) {
-		client_close(w, conn, false);
-		return;
-	}
-	resume_later(w, conn);
+	conn_drop(conn, w->buffers, kept);
+	if (conn->has_ended)
+		exchange_client_eof(conn->exchange);
 }
 
 static void on_ended(void *user, const struct exchange_end *end)
@@ -229,6 +259,7 @@ static void on_ended(void *user, const struct exchange_end *end)
 	struct worker *w = conn->worker;
 	assert(conn->state == CONN_EXCHANGE);
 	conn->exchange = NULL;
+	conn_set_exchanging(&w->conns, conn, false);
 	conn_set_state(conn, CONN_HEAD);
 	if (end->outcome != EXCHANGE_FAILED)
 		conn_drop_extra(conn, w->buffers);
@@ -246,7 +277,8 @@ static void on_ended(void *user, const struct exchange_end *end)
 		client_close(w, conn, true);
 		break;
 	case EXCHANGE_FAILED:
-		end_failed(w, conn, end->status, end->body_ended);
+		if (fail(w, conn, end->status, end->body_ended))
+			end_kept(w, conn);
 	}
 }
 

@@ -26,6 +26,7 @@
 #include "dataplane/random.h"
 #include "dataplane/snapshot.h"
 #include "dataplane/source.h"
+#include "dataplane/tls/tls.h"
 #include "dataplane/wheel.h"
 #include "dataplane/worker.h"
 #include "drivers/span.h"
@@ -33,8 +34,10 @@
 
 #define BURST_MAX 64u // requests decided together: full lanes four times over
 #define EVENTS_MAX 256 // events of one turn
+#define TLS_EVENTS_MAX 64 // that these become in one round of TLS
 #define DUE_MAX 64u // deadlines of one turn
 #define CLOSE_MAX 256u // idle connections closed in one turn while draining
+#define RENEWALS_MAX 4096u // sessions renewed by command whose pass may not have been told yet
 #define ANSWERS_MAX 256u // claim answers of one turn
 #define REPLY_BYTES_MAX 32768u // an answer of ours: a head and a page
 #define SITES_MAX 1024u // sites whose pre-flights are counted
@@ -53,9 +56,10 @@ struct item {
 	char *scratch; // GATE_REQUEST_SCRATCH_BYTES of the longest line
 };
 
-// A visitor's connection whose exchange ended while bytes of the next request were kept.
-struct resumed {
-	uint32_t index, generation;
+// A session that the origin's command has renewed: its next answer carries the new pass.
+struct renewal {
+	uint64_t session;
+	uint32_t expires; // unix s
 };
 
 // Pre-flights of one site in the second under way.
@@ -63,28 +67,37 @@ struct preflights {
 	uint32_t second, count;
 };
 
+// Claims refused in a room since control looked. Control swaps the key out; a race leaves floor a
+// turn lower than need be, never higher.
+struct refused {
+	_Atomic uint64_t key; // the smallest; UINT64_MAX: none
+	_Atomic uint32_t line_id; // of the room; another one may have the index after a reload
+	_Atomic uint32_t poll_after; // s; the longest told
+};
+
 // What control reads of a worker; the only part that two threads touch.
 struct worker_shown {
 	struct counters counters;
 	_Atomic uint32_t connections, busy;
-	_Atomic bool is_asleep;
+	_Atomic bool is_draining;
 	_Atomic bool stop; // written: control
-	// The smallest key refused since control looked; a spin-free lock of one bit in
-	// refused_busy is not worth it: control swaps the key out, and a race leaves floor a turn
-	// lower than need be.
-	_Atomic uint64_t refused_key; // UINT64_MAX: none
-	_Atomic uint32_t refused_line, refused_poll_after;
+	_Atomic bool is_woken; // written: control, after `stop`: it is done with the driver
+	_Atomic bool has_refused; // since control looked
+	struct refused refused[GATE_MAP_ROOMS_MAX]; // by the room's index
 };
 
 struct worker {
 	struct worker_plan plan;
 	struct stream_driver *driver;
+	struct stream_driver *tls; // on top of it
 	const struct snapshot *snapshot; // of this turn
+	uint64_t version; // of the one whose origins are in force
 	uint64_t now_us; // CLOCK_MONOTONIC, once a turn
 	uint64_t now_ms; // cluster time
 	uint32_t now_s;
 	bool is_held; // control's heartbeat is old: park nothing
 	bool is_draining;
+	uint64_t ended_version, cut_version; // of the set and of the snapshot, when last looked for
 	char date[32]; // IMF-fixdate of now_s
 	uint32_t date_s; // for which `date` stands
 
@@ -99,9 +112,11 @@ struct worker {
 	struct item *items; // BURST_MAX
 	uint32_t item_count;
 	struct mac_job *jobs;
-	struct resumed *resumed; // one per connection at most
+	struct conn **resumed; // whose exchange ended while bytes of the next request were kept;
+			       // each connection at most once
 	uint32_t resumed_count;
 	struct preflights preflights[SITES_MAX];
+	struct renewal renewals[RENEWALS_MAX]; // by session id; a later one takes the place
 	uint32_t parked_count;
 
 	struct claim *reports; // a ring of WORKER_REPORTS_MAX
@@ -110,11 +125,13 @@ struct worker {
 
 	char *reply; // REPLY_BYTES_MAX
 	struct stream_event events[EVENTS_MAX];
+	struct stream_event tls_events[TLS_EVENTS_MAX];
 
 	struct worker_shown shown __attribute__((aligned(64)));
 	unsigned long thread; // pthread_t
 };
 
+// Count one.
 static inline void inside_count(struct worker *w, enum counter which)
 {
 	counters_add(&w->shown.counters, which, 1);

@@ -78,13 +78,25 @@ void report_passed(struct worker *w, const struct gate_room *room)
 	report_send(w, &passed);
 }
 
-void report_answers(struct worker *w)
+// Nobody waits for it: the origin's command renewed a session, and every worker is told.
+static void note_renewal(struct worker *w, const struct claim_answer *answer)
+{
+	if (answer->verdict == CLAIM_RENEWED)
+		w->renewals[answer->session % RENEWALS_MAX] =
+			(struct renewal){answer->session, answer->expires};
+}
+
+bool report_answers(struct worker *w)
 {
 	static_assert(ANSWERS_MAX * sizeof(struct claim_answer) <= 16384, "fits the stack");
 	struct claim_answer answers[ANSWERS_MAX];
 	unsigned answer_count = rings_pop_answers(w->plan.rings, answers, ANSWERS_MAX);
 	for (unsigned i = 0; i < answer_count; i++) {
 		const struct claim_answer *answer = &answers[i];
+		if (answer->kind == CLAIM_RENEW && answer->generation == 0) {
+			note_renewal(w, answer);
+			continue;
+		}
 		struct conn *conn = conn_of(&w->conns, answer->request, answer->generation);
 		if (conn && conn->state == CONN_PARKED && !conn->is_pending)
 			burst_offer_answered(w, conn, answer);
@@ -92,24 +104,35 @@ void report_answers(struct worker *w)
 			report_gone(w, answer);
 	}
 	burst_run(w); // the answers live until here
+	return answer_count > 0;
 }
 
-void report_refused(struct worker *w, uint32_t line_id, uint64_t key, uint32_t poll_after)
+void report_refused(struct worker *w, const struct claim *claim)
 {
-	struct worker_shown *shown = &w->shown;
-	if (key >= atomic_load_explicit(&shown->refused_key, memory_order_relaxed))
-		return;
-	atomic_store_explicit(&shown->refused_line, line_id, memory_order_relaxed);
-	atomic_store_explicit(&shown->refused_poll_after, poll_after, memory_order_relaxed);
-	atomic_store_explicit(&shown->refused_key, key, memory_order_release);
+	struct refused *refused = &w->shown.refused[claim->room];
+	if (atomic_load(&refused->line_id) != claim->line_id) {
+		atomic_store(&refused->key, UINT64_MAX);
+		atomic_store(&refused->line_id, claim->line_id);
+	}
+	if (claim->poll_after > atomic_load(&refused->poll_after))
+		atomic_store(&refused->poll_after, claim->poll_after);
+	if (claim->key < atomic_load(&refused->key))
+		atomic_store(&refused->key, claim->key);
+	atomic_store(&w->shown.has_refused, true);
 }
 
-bool worker_take_refused(
-	struct worker *worker, uint32_t *line_id, uint64_t *key, uint32_t *poll_after)
+unsigned worker_take_refused(
+	struct worker *worker, struct worker_refused refused[GATE_MAP_ROOMS_MAX])
 {
-	struct worker_shown *shown = &worker->shown;
-	*key = atomic_exchange_explicit(&shown->refused_key, UINT64_MAX, memory_order_acq_rel);
-	*line_id = atomic_load_explicit(&shown->refused_line, memory_order_relaxed);
-	*poll_after = atomic_load_explicit(&shown->refused_poll_after, memory_order_relaxed);
-	return *key != UINT64_MAX;
+	unsigned count = 0;
+	if (!atomic_exchange(&worker->shown.has_refused, false))
+		return 0;
+	for (unsigned i = 0; i < GATE_MAP_ROOMS_MAX; i++) {
+		struct refused *room = &worker->shown.refused[i];
+		uint64_t key = atomic_exchange(&room->key, UINT64_MAX);
+		if (key != UINT64_MAX)
+			refused[count++] = (struct worker_refused){key, atomic_load(&room->line_id),
+				atomic_exchange(&room->poll_after, 0)};
+	}
+	return count;
 }

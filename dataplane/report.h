@@ -13,7 +13,7 @@ void report_gone(struct worker *w, const struct claim_answer *answer);
 void report_passed(struct worker *w, const struct gate_room *room);
 // Re-send what waited; wake control if anything was pushed.
 void report_flush(struct worker *w);
-// Take the answers of control and put their requests into the burst.
-void report_answers(struct worker *w);
+// Take answers of control and carry them out. Returns whether there were any.
+bool report_answers(struct worker *w);
 // Note a refused claim of a called ticket, so that floor waits for its holder.
-void report_refused(struct worker *w, uint32_t line_id, uint64_t key, uint32_t poll_after);
+void report_refused(struct worker *w, const struct claim *claim);

@@ -25,6 +25,7 @@ struct wheel {
 	struct wheel_entry slots[WHEEL_SLOTS]; // list heads
 };
 
+// Nothing is linked; time begins at `now_us`.
 void wheel_init(struct wheel *wheel, uint64_t now_us);
 
 // Set the deadline of an entry, linking it if it is not linked. `deadline_us` in the past fires at

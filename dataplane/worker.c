@@ -26,12 +26,16 @@
 #include <string.h>
 #include <time.h>
 
-#define SLEEP_US_MAX 1000000u // a sleeping worker looks at the words at least once a second
+#define SLEEP_US_MAX \
+	400000u // a worker makes turns though nothing happens: one that does not stands still
+
+#define LINE_BYTES_TYPICAL 8192u // the default of http.line_max
 
 static int create(struct worker *w);
 static void destroy(struct worker *w);
 static void *run(void *worker);
 static void turn(struct worker *w);
+static void close_all(struct worker *w);
 
 int worker_start(const struct worker_plan *plan, struct worker **worker)
 {
@@ -66,6 +70,7 @@ void worker_stop(struct worker *worker)
 		return;
 	atomic_store(&worker->shown.stop, true);
 	stream_wake(worker->driver);
+	atomic_store(&worker->shown.is_woken, true);
 	pthread_join(worker->thread, NULL);
 	destroy(worker);
 }
@@ -90,6 +95,11 @@ const struct stream_driver *worker_driver(const struct worker *worker)
 	return worker->driver;
 }
 
+const struct stream_driver *worker_tls(const struct worker *worker)
+{
+	return worker->tls;
+}
+
 const struct origin *worker_origin(const struct worker *worker)
 {
 	return worker->origin;
@@ -105,22 +115,23 @@ uint32_t worker_busy(const struct worker *worker)
 	return atomic_load_explicit(&worker->shown.busy, memory_order_relaxed);
 }
 
-bool worker_is_asleep(const struct worker *worker)
+bool worker_is_draining(const struct worker *worker)
 {
-	return atomic_load_explicit(&worker->shown.is_asleep, memory_order_acquire);
+	return atomic_load_explicit(&worker->shown.is_draining, memory_order_acquire);
 }
 
 size_t worker_connection_bytes(void)
 {
 	// Its struct, its place among those to go on with, and twice a bucket of the sources.
 	const uint32_t many = 1u << 20;
-	return sizeof(struct conn) + sizeof(struct resumed) + source_table_bytes(many) / many;
+	return sizeof(struct conn) + sizeof(struct conn *) + source_table_bytes(many) / many;
 }
 
 size_t worker_fixed_bytes(void)
 {
-	size_t item = sizeof(struct item) + CARRY_TOKENS_MAX * sizeof(struct mac_job);
-	return sizeof(struct worker) + BURST_MAX * item + REPLY_BYTES_MAX +
+	size_t item = sizeof(struct item) + CARRY_TOKENS_MAX * sizeof(struct mac_job) +
+		      GATE_REQUEST_SCRATCH_BYTES(LINE_BYTES_TYPICAL);
+	return sizeof(struct worker) + tls_fixed_bytes() + BURST_MAX * item + REPLY_BYTES_MAX +
 	       WORKER_REPORTS_MAX * sizeof(struct claim) +
 	       WORKER_RESERVE * worker_connection_bytes();
 }
@@ -140,6 +151,15 @@ static int create_items(struct worker *w)
 	return 0;
 }
 
+static void create_origin(struct worker *w)
+{
+	struct tls_plan plan = {
+		.inner = w->driver, .worker = w->plan.index, .streams_max = w->plan.tls_max};
+	w->tls = tls_create(&plan);
+	if (w->tls)
+		w->origin = origin_create(&w->plan.origin, w->driver, w->tls, &forward_calls);
+}
+
 // Everything the worker will ever hold. On failure destroy() undoes what was done.
 static int create(struct worker *w)
 {
@@ -157,21 +177,33 @@ static int create(struct worker *w)
 	w->reports = calloc(WORKER_REPORTS_MAX, sizeof(*w->reports)); // COLD: at start
 	w->reply = malloc(REPLY_BYTES_MAX); // COLD: at start
 	void *sources = calloc(1, source_table_bytes(w->conns.count_max)); // COLD: at start
-	w->origin = origin_create(&plan->origin, w->driver, &forward_calls);
+	create_origin(w);
 	if (!w->resumed || !w->reports || !w->reply || !sources || !w->origin) {
 		free(sources);
 		return -ENOMEM;
 	}
 	w->sources = source_table_init(
 		sources, w->conns.count_max, plan->connections_per_source, random_u64(w->random));
-	atomic_store(&w->shown.refused_key, UINT64_MAX);
+	for (unsigned i = 0; i < GATE_MAP_ROOMS_MAX; i++)
+		atomic_store(&w->shown.refused[i].key, UINT64_MAX);
 	return 0;
+}
+
+// What holds streams, from above.
+static void destroy_streams(struct worker *w)
+{
+	origin_destroy(w->origin);
+	if (w->tls)
+		stream_destroy(w->tls);
+	if (w->driver)
+		stream_destroy(w->driver);
+	w->origin = NULL;
+	w->tls = w->driver = NULL;
 }
 
 static void destroy(struct worker *w)
 {
-	origin_destroy(w->origin);
-	stream_destroy(w->driver);
+	destroy_streams(w);
 	mac_destroy(w->mac);
 	random_destroy(w->random);
 	buffers_destroy(w->buffers);
@@ -196,6 +228,18 @@ static void pin(unsigned cpu)
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
+// Nothing more is done for anybody: grants on their way to somebody go back.
+static void close_all(struct worker *w)
+{
+	for (uint32_t i = 0; i < w->conns.count_max; i++)
+		if (w->conns.conns[i].state != CONN_FREE)
+			client_close(w, &w->conns.conns[i],
+				w->conns.conns[i].state == CONN_EXCHANGE); // cut short
+	while (report_answers(w))
+		;
+	report_flush(w);
+}
+
 static void *run(void *worker)
 {
 	struct worker *w = worker;
@@ -206,9 +250,11 @@ static void *run(void *worker)
 	rte_rcu_qsbr_thread_online(quiescent, w->plan.index);
 	while (!atomic_load_explicit(&w->shown.stop, memory_order_relaxed))
 		turn(w);
-	for (uint32_t i = 0; i < w->conns.count_max; i++)
-		if (w->conns.conns[i].state != CONN_FREE)
-			client_close(w, &w->conns.conns[i], true);
+	close_all(w);
+	while (!atomic_load(&w->shown.is_woken))
+		sched_yield(); // control still holds the driver
+	// Here, since a ring is torn down at once only by its own thread: the port is free then.
+	destroy_streams(w);
 	rte_rcu_qsbr_thread_offline(quiescent, w->plan.index);
 	rte_rcu_qsbr_thread_unregister(quiescent, w->plan.index);
 	return NULL;
@@ -240,10 +286,10 @@ static void look_around(struct worker *w)
 	uint64_t beat_us = atomic_load_explicit(&words->heartbeat_us, memory_order_relaxed);
 	w->is_held = w->now_us > beat_us + SNAPSHOT_HOLD_US;
 	w->is_draining = atomic_load_explicit(&words->draining, memory_order_relaxed);
-	const struct snapshot *now = atomic_load_explicit(&words->current, memory_order_acquire);
-	if (now != w->snapshot) {
-		w->snapshot = now;
-		origin_set_table(w->origin, now->origins);
+	w->snapshot = atomic_load_explicit(&words->current, memory_order_acquire);
+	if (w->version != w->snapshot->version) { // a new one may lie where an old one was
+		w->version = w->snapshot->version;
+		origin_set_table(w->origin, w->snapshot->origins);
 	}
 	if (w->wheel.slots[0].next == NULL)
 		wheel_init(&w->wheel, w->now_us);
@@ -258,9 +304,7 @@ static int take_events(struct worker *w)
 	struct rte_rcu_qsbr *quiescent = w->plan.words->quiescent;
 	uint32_t wait_us = w->wheel.slots[0].next ? sleep_us(w) : 0;
 	rte_rcu_qsbr_thread_offline(quiescent, w->plan.index);
-	atomic_store_explicit(&w->shown.is_asleep, wait_us > 0, memory_order_release);
 	int count_events = stream_poll(w->driver, w->events, EVENTS_MAX, wait_us);
-	atomic_store_explicit(&w->shown.is_asleep, false, memory_order_release);
 	rte_rcu_qsbr_thread_online(quiescent, w->plan.index);
 	return count_events;
 }
@@ -272,23 +316,52 @@ static void show(struct worker *w)
 	inside_count(w, COUNTER_turns);
 	atomic_store_explicit(&w->shown.connections, w->conns.count, memory_order_relaxed);
 	atomic_store_explicit(&w->shown.busy, busy, memory_order_relaxed);
+	atomic_store_explicit(&w->shown.is_draining, w->is_draining, memory_order_release);
 }
 
-static void turn(struct worker *w)
+// Look for exchanges to cut when there may be some.
+static void cut_ended(struct worker *w)
 {
-	int event_count = take_events(w);
-	look_around(w);
-	origin_tick(w->origin, w->now_us);
-	report_answers(w);
+	uint64_t version = ended_version(w->plan.words->ended);
+	if (version == w->ended_version && w->snapshot->version == w->cut_version)
+		return;
+	w->ended_version = version;
+	w->cut_version = w->snapshot->version;
+	forward_cut_ended(w);
+}
+
+// Events of streams that carry TLS become events of the streams they carry, round by round.
+static void pass_tls_events(struct worker *w, int event_count)
+{
+	int count;
+	tls_take(w->tls, w->events, event_count);
+	while ((count = stream_poll(w->tls, w->tls_events, TLS_EVENTS_MAX, 0)) > 0)
+		for (int i = 0; i < count; i++)
+			origin_event(w->origin, &w->tls_events[i]);
+}
+
+static void pass_events(struct worker *w, int event_count)
+{
 	for (int i = 0; i < event_count; i++) {
 		struct stream_event *event = &w->events[i];
-		if (event->kind == STREAM_NONE)
+		if (event->kind == STREAM_NONE || tls_carries(w->tls, event->stream))
 			continue;
 		if (event->stream->listener == STREAM_CONNECTED)
 			origin_event(w->origin, event);
 		else
 			client_event(w, event);
 	}
+	pass_tls_events(w, event_count);
+}
+
+static void turn(struct worker *w)
+{
+	int event_count = take_events(w);
+	look_around(w);
+	cut_ended(w);
+	origin_tick(w->origin, w->now_us);
+	report_answers(w);
+	pass_events(w, event_count);
 	burst_run(w);
 	client_deadlines(w);
 	do { // each round answers at least one kept request, and a buffer holds only so many

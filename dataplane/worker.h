@@ -37,6 +37,7 @@ struct worker_plan {
 	uint32_t head_timeout_ms; // absolute, from the first byte or the accept
 	uint32_t idle_timeout_ms; // between two requests
 	struct origin_plan origin;
+	uint32_t tls_max; // connections to origins over TLS at once
 	struct stream_driver *driver; // made by the caller; the worker's from worker_start() on,
 				      // also when that fails
 	struct rings *rings; // stays the caller's, as all below
@@ -65,13 +66,19 @@ const struct counters *worker_counters(const struct worker *worker);
 unsigned worker_cpu(const struct worker *worker);
 // For their counters only; the rest is the worker's.
 const struct stream_driver *worker_driver(const struct worker *worker);
+const struct stream_driver *worker_tls(const struct worker *worker);
 const struct origin *worker_origin(const struct worker *worker);
 uint32_t worker_connections(const struct worker *worker); // open now
 uint32_t worker_busy(const struct worker *worker); // of those, with a request under way
-bool worker_is_asleep(
-	const struct worker *worker); // waiting for something to do: not standing still
+bool worker_is_draining(const struct worker *worker); // it knows, and has closed who was idle
 
-// The smallest key whose claim this worker refused since the last call (ring full, too late), and
-// the longest poll_after then told; false if none. Control.
-bool worker_take_refused(
-	struct worker *worker, uint32_t *line_id, uint64_t *key, uint32_t *poll_after);
+// A room in which this worker refused claims (ring full, held, too late).
+struct worker_refused {
+	uint64_t key; // the smallest
+	uint32_t line_id;
+	uint32_t poll_after; // s; the longest told
+};
+
+// Take what was refused since the last call. Returns in how many rooms. Control.
+unsigned worker_take_refused(
+	struct worker *worker, struct worker_refused refused[GATE_MAP_ROOMS_MAX]);

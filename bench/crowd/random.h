@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+// The next number of a splitmix64; any state will do.
 static inline uint64_t random_next(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15u;

@@ -171,12 +171,19 @@ static void end(struct claims *c, struct claims_rooms_entry *room, const struct 
 		claims_endings_add(&c->endings, claim->line_id, claim->session);
 }
 
+// A ticket given back is the place, or the session it was used for.
 static void leave(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
 	uint64_t now_ms)
 {
 	c->counters.leave++;
-	bool is_left = controller_leave(room->is.controller, claim->key, claim->visitor, now_ms);
-	c->counters.left_refused += !is_left;
+	if (controller_leave(room->is.controller, claim->key, claim->visitor, now_ms))
+		return;
+	struct claim session = *claim;
+	session.session = controller_session(room->is.controller, claim->visitor, &session.expires);
+	if (session.session != 0)
+		end(c, room, &session, now_ms);
+	else
+		c->counters.left_refused++;
 }
 
 static void gone(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
@@ -292,8 +299,11 @@ static void collect_room(struct claims *c, struct claims_rooms_entry *room)
 		const struct controller_change *change = &changes[i];
 		assert(change->kind <= CONTROLLER_FORGET);
 		put(c, &(struct store_record){.kind = kinds[change->kind],
-			       .session = {room->is.line_id, change->expires, change->visitor,
-				       change->session, change->key}});
+			       .session = {.line_id = room->is.line_id,
+				       .expires = change->expires,
+				       .visitor = change->visitor,
+				       .session = change->session,
+				       .key = change->key}});
 	}
 }
 
@@ -380,35 +390,44 @@ bool claims_set_state(struct claims *c, uint32_t line_id, uint8_t state)
 	return room != NULL;
 }
 
-// Nobody new for one session of each room; or, if sessions were longer when the process ended than
-// any is now, until the last unknown pass has expired.
-static void be_quiet(struct claims *c, uint64_t now_ms)
+// Nobody new until every pass of the room that nobody knows has expired, on a full second.
+static void be_quiet(struct claims *c, struct claims_rooms_entry *room, uint64_t now_ms)
 {
-	uint64_t until_ms = c->store->status.unclean_until * 1000ull, longest_ms = now_ms;
-	for (uint32_t i = 0; i < c->rooms.count; i++) {
-		struct claims_rooms_entry *room = &c->rooms.entries[i];
-		// As the end of a pass, on a full second.
-		room->quiet_until_ms = (now_ms + room->is.session_s * 1000ull + 999) / 1000 * 1000;
-		if (room->quiet_until_ms > longest_ms)
-			longest_ms = room->quiet_until_ms;
-	}
-	c->quiet_until_ms = until_ms > longest_ms ? until_ms : longest_ms;
-	for (uint32_t i = 0; i < c->rooms.count && until_ms > longest_ms; i++)
+	room->quiet_until_ms = (now_ms + room->is.session_s * 1000ull + 999) / 1000 * 1000;
+	if (room->quiet_until_ms > c->quiet_until_ms)
+		c->quiet_until_ms = room->quiet_until_ms;
+}
+
+// The process before this one ended unsaved. If sessions were longer then than any is now, it takes
+// until the last unknown pass has expired.
+static void be_quiet_after_unclean(struct claims *c)
+{
+	uint64_t until_ms = c->store->status.unclean_until * 1000ull;
+	if (until_ms <= c->quiet_until_ms)
+		return;
+	c->quiet_until_ms = until_ms;
+	for (uint32_t i = 0; i < c->rooms.count; i++)
 		c->rooms.entries[i].quiet_until_ms = until_ms;
 }
 
-int claims_restore(struct claims *c, uint64_t max, uint64_t now_ms)
+int claims_restore(struct claims *c, uint64_t now_ms)
 {
 	struct claims_restore restore = {&c->rooms, c->store, c->ended, &c->counters, now_ms};
-	if (store_poll(c->store, now_ms)->is_unsaved)
-		return -EAGAIN;
-	int ret = claims_restore_sessions(&restore, max);
+	const struct store_status *status = store_poll(c->store, now_ms);
+	// What is kept in memory is not seen. Before the first restore there is none for a room.
+	bool is_unclean = c->has_restored ? status->is_unsaved : status->is_unclean;
+	for (uint32_t i = 0; i < c->rooms.count; i++) {
+		struct claims_rooms_entry *room = &c->rooms.entries[i];
+		if (!room->is_restored && is_unclean)
+			be_quiet(c, room, now_ms);
+	}
+	int ret = claims_restore_sessions(&restore);
 	if (ret < 0 || c->has_restored)
 		return ret;
 	c->has_restored = true;
-	if (c->store->status.is_unclean)
-		be_quiet(c, now_ms);
-	return claims_restore_ended(&restore, max);
+	if (is_unclean)
+		be_quiet_after_unclean(c);
+	return claims_restore_ended(&restore);
 }
 
 bool claims_is_busy(const struct claims *c)

@@ -30,6 +30,7 @@
 #define CLAIMS_HOLD_MS 200u // a commit that takes longer: nothing is parked
 #define CLAIMS_TICK_MS 20u // between ticks of the controllers
 #define CLAIMS_SAVE_MS 1000u // between records of clock, thresholds and floors
+#define CLAIMS_RESTORE_MAX (1u << 24) // records of a kind read at a start; more are an error
 #define CLAIMS_KEEP_S (30u * 24 * 3600) // visitors of rooms that are not configured are known for
 
 // One list: field, text of the metric.
@@ -45,10 +46,8 @@
 	X(granted, "answers that admitted") \
 	X(granted_unsaved, "of these, answers that the store does not know") \
 	X(late, "claims that came too late to be answered") \
-	X(held, "claims put off because nothing could be granted") \
 	X(crossed, "claims that crossed a reload") \
 	X(unknown_room, "claims for a room that is no more") \
-	X(unknown_kind, "claims of no known kind") \
 	X(undelivered, "answers that their worker did not take") \
 	X(freed, "slots of ended sessions given on") \
 	X(ended_full, "sessions not ended early: the set is full") \
@@ -89,7 +88,7 @@ struct claims_seams {
 	uint64_t (*barrier_begin)(void *ctx);
 	// Whether all workers have passed one since.
 	bool (*barrier_passed)(void *ctx, uint64_t token);
-	// A fresh random number, not 0.
+	// A fresh random number that nobody can guess, not 0.
 	uint64_t (*session_id)(void *ctx);
 };
 
@@ -102,6 +101,8 @@ uint32_t claims_records(const struct claims_plan *plan, uint64_t sessions_total)
 // `store` and `ended` stay the caller's and outlive the claims. Returns NULL when memory is short.
 struct claims *claims_create(const struct claims_plan *plan, struct store *store,
 	struct ended *ended, const struct claims_seams *seams);
+
+// Accepts NULL.
 void claims_destroy(struct claims *c);
 
 // The rooms, in the order of the snapshot (claim.room), at most rooms_max. At start, and with a
@@ -114,16 +115,15 @@ bool claims_set_state(struct claims *c, uint32_t line_id, uint8_t state);
 
 // Raise threshold and floor of a line to what the store knows. Before its controller is created.
 // Returns 0 or -errno.
-//   max   lines, more than these are an error
 //   line  the line of an id, or NULL if it is not configured
-int claims_restore_lines(struct store *store, uint64_t max,
-	struct place_line *(*line)(void *ctx, uint32_t line_id), void *ctx);
+int claims_restore_lines(
+	struct store *store, struct place_line *(*line)(void *ctx, uint32_t line_id), void *ctx);
 
 // Take over sessions and claimed ids of rooms that are new from the store; the first time also the
-// sessions that ended early, and after an unclean end nobody new is let in for one session.
-//   max  records of each kind, more than these are an error
-// Returns 0 or -errno (-EAGAIN: the store is unsaved, so a room cannot be added now).
-int claims_restore(struct claims *c, uint64_t max, uint64_t now_ms);
+// sessions that ended early. Rooms of which the store may not know every pass let nobody new in for
+// one session: all of them after an unclean end, and those that are added while it is unsaved.
+// Returns 0 or -errno.
+int claims_restore(struct claims *c, uint64_t now_ms);
 
 // Whether the last turn still waits for the store. Then leave the rings alone and call
 // claims_turn() with none.
@@ -145,4 +145,5 @@ uint64_t claims_passed(const struct claims *c, uint32_t line_id);
 // When people will be admitted again after an unclean end, unix ms; 0: they are.
 uint64_t claims_quiet_until(const struct claims *c, uint32_t line_id);
 
+// They live as long as the claims do.
 const struct claims_counters *claims_counters(const struct claims *c);

@@ -20,6 +20,7 @@ struct claims_endings {
 bool claims_endings_init(struct claims_endings *e, uint32_t max);
 void claims_endings_fini(struct claims_endings *e);
 
+// Whether it takes no more.
 bool claims_endings_is_full(const struct claims_endings *e);
 
 // Add one; not when full.

@@ -53,9 +53,20 @@ static void restore_session(void *ctx, const struct store_record *record)
 		forget(r, session);
 }
 
-int claims_restore_sessions(struct claims_restore *r, uint64_t max)
+static bool has_new_rooms(const struct claims_rooms *rooms)
 {
-	int ret = store_load(r->store, STORE_GRANTED, max, restore_session, r);
+	for (uint32_t i = 0; i < rooms->count; i++) {
+		if (!rooms->entries[i].is_restored)
+			return true;
+	}
+	return false;
+}
+
+int claims_restore_sessions(struct claims_restore *r)
+{
+	if (!has_new_rooms(r->rooms))
+		return 0;
+	int ret = store_load(r->store, STORE_GRANTED, CLAIMS_RESTORE_MAX, restore_session, r);
 	for (uint32_t i = 0; i < r->rooms->count && ret == 0; i++)
 		r->rooms->entries[i].is_restored = true;
 	return ret;
@@ -76,9 +87,9 @@ static void restore_ended(void *ctx, const struct store_record *record)
 		controller_free(room->is.controller, ended->session, r->now_ms);
 }
 
-int claims_restore_ended(struct claims_restore *r, uint64_t max)
+int claims_restore_ended(struct claims_restore *r)
 {
-	return store_load(r->store, STORE_ENDED, max, restore_ended, r);
+	return store_load(r->store, STORE_ENDED, CLAIMS_RESTORE_MAX, restore_ended, r);
 }
 
 struct lines {
@@ -98,9 +109,9 @@ static void restore_line(void *ctx, const struct store_record *record)
 		line->floor = record->line.floor;
 }
 
-int claims_restore_lines(struct store *store, uint64_t max,
-	struct place_line *(*line)(void *ctx, uint32_t line_id), void *ctx)
+int claims_restore_lines(
+	struct store *store, struct place_line *(*line)(void *ctx, uint32_t line_id), void *ctx)
 {
 	struct lines lines = {line, ctx};
-	return store_load(store, STORE_LINE, max, restore_line, &lines);
+	return store_load(store, STORE_LINE, CLAIMS_RESTORE_MAX, restore_line, &lines);
 }

@@ -13,7 +13,7 @@ struct claims_restore {
 };
 
 // Sessions and claimed ids, of rooms that have not been restored yet. Returns 0 or -errno.
-int claims_restore_sessions(struct claims_restore *r, uint64_t max);
+int claims_restore_sessions(struct claims_restore *r);
 
 // Sessions that ended early, after the sessions and while no worker runs. Returns 0 or -errno.
-int claims_restore_ended(struct claims_restore *r, uint64_t max);
+int claims_restore_ended(struct claims_restore *r);

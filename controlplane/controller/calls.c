@@ -90,8 +90,8 @@ void calls_came(struct calls *c, uint64_t key)
 	if (low == c->end)
 		return;
 	c->list[low].came++;
-	if (low < c->ripe && c->list[low].is_sample && c->came < c->called)
-		c->came++; // late, and not expected
+	if (low < c->ripe && c->list[low].is_sample) // late, and not expected
+		c->came = c->came + 1 < c->called ? c->came + 1 : c->called;
 }
 
 static void sample(struct calls *c, const struct call *call, uint64_t now_ms)

@@ -28,6 +28,7 @@ struct calls {
 	uint64_t ripened_ms; // when that was last brought up to date
 };
 
+// Nobody has been called. In the caller's memory; nothing to end.
 void calls_init(struct calls *c, uint64_t now_ms);
 
 // The threshold has passed `tickets`, up to `key_end`.

@@ -17,6 +17,7 @@ static void check_limits(const struct controller_limits *limits)
 {
 	assert(limits->burst > 0);
 	assert(limits->rate_count == 0 || limits->rate_period_ms > 0);
+	assert(limits->claim_s <= UINT32_MAX / 1000);
 }
 
 // The line as the process before this one left it.
@@ -77,15 +78,23 @@ void controller_destroy(struct controller *c)
 	free(c);
 }
 
+// Whether what was measured under the one says something of the other.
+static bool flow_alike(const struct controller_limits *a, const struct controller_limits *b)
+{
+	return a->capacity == b->capacity && a->rate_count == b->rate_count &&
+	       a->rate_period_ms == b->rate_period_ms && a->session_s == b->session_s;
+}
+
 void controller_set_limits(
 	struct controller *c, const struct controller_limits *limits, uint64_t now_ms)
 {
 	check_limits(limits);
 	state_advance(c, now_ms);
+	if (!flow_alike(limits, &c->limits))
+		flow_init(&c->flow, c->threshold_rank, state_available_ms(c));
 	c->limits = *limits;
 	bucket_set(&c->bucket, limits->rate_count, limits->rate_period_ms, limits->burst);
 	atomic_store(&c->line->bucket_full_ms, bucket_full_ms(&c->bucket));
-	flow_init(&c->flow, c->threshold_rank, state_available_ms(c));
 }
 
 bool controller_restore(
@@ -125,11 +134,11 @@ bool controller_claim(struct controller *c, const struct claim *claim, uint64_t 
 		claim->kind == CLAIM_RENEW);
 	state_advance(c, now_ms);
 	*answer = answer_to(claim);
-	if (verdict_give(c, claim, session, true, answer))
+	if (verdict_give(c, claim, session, VERDICT_MAY_WAIT, answer))
 		return true;
-	if (later_put(&c->later, claim, session, c->now_ms + CONTROLLER_LATER_MS))
+	if (later_put(&c->later, claim, session, verdict_until_ms(c, claim)))
 		return false;
-	verdict_give(c, claim, session, false, answer);
+	verdict_give(c, claim, session, VERDICT_NOW, answer);
 	return true;
 }
 
@@ -142,11 +151,11 @@ bool controller_later(
 	if (!first)
 		return false;
 	*answer = answer_to(&first->claim);
-	bool is_decided = verdict_give(c, &first->claim, first->session, true, answer);
+	bool is_decided = verdict_give(c, &first->claim, first->session, VERDICT_WAITS, answer);
 	if (!is_decided && due) {
 		first = due;
 		*answer = answer_to(&first->claim);
-		is_decided = verdict_give(c, &first->claim, first->session, false, answer);
+		is_decided = verdict_give(c, &first->claim, first->session, VERDICT_NOW, answer);
 	}
 	if (!is_decided)
 		return false;
@@ -211,6 +220,15 @@ bool controller_leave(struct controller *c, uint64_t key, uint64_t visitor, uint
 	present_remove(&c->present, key, visitor);
 	c->left_total++;
 	return true;
+}
+
+uint64_t controller_session(struct controller *c, uint64_t visitor, uint32_t *expires)
+{
+	const struct session *known = sessions_of_visitor(&c->sessions, visitor);
+	if (!known || known->state != SESSION_ACTIVE)
+		return 0;
+	*expires = known->expires;
+	return known->session;
 }
 
 void controller_release(struct controller *c, uint64_t count, uint64_t now_ms)

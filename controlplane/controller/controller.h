@@ -35,7 +35,7 @@
 #define CONTROLLER_AHEAD_MS 5000u // the threshold runs ahead by the slots expected within this
 #define CONTROLLER_NEXT_MAX_S 10u // longest poll_after of `next`
 #define CONTROLLER_GRACE_S 10u // floor waits for who was present a little longer than a slot does
-#define CONTROLLER_LATER_MS 500u // a claim is put off by no longer
+#define CONTROLLER_LATER_MS 700u // after it was sent, a claim is put off no longer
 #define CONTROLLER_CHANGES_MAX 32768u // changes in one turn; full: nothing begins or ends in it
 
 struct controller;
@@ -52,8 +52,8 @@ struct controller_limits {
 	bool direct; // newcomers may be admitted without a ticket while nobody waits
 };
 
-// Hard bounds, fixed at creation; memory is 200 bytes for each session, 72 for each of the present
-// and 40 for each of the left.
+// Hard bounds, fixed at creation; memory is 160 to 224 bytes for each session (hash tables are
+// powers of two), 52 for each of the present, 32 for each of the left, 132 for each put off.
 struct controller_bounds {
 	uint32_t sessions_max; // sessions, and claimed ids kept; full: nobody is granted (counted)
 	uint32_t present_max; // present visitors; full: the smallest keys are kept, and floor waits
@@ -108,6 +108,7 @@ struct controller *controller_create(const struct controller_limits *limits,
 // Accepts NULL.
 void controller_destroy(struct controller *c);
 
+// Go by other limits from now on; who is inside stays.
 void controller_set_limits(
 	struct controller *c, const struct controller_limits *limits, uint64_t now_ms);
 
@@ -123,11 +124,15 @@ bool controller_restore(
 // claims are answered all the same. True after creation.
 void controller_set_available(struct controller *c, bool available, uint64_t now_ms);
 
-// Decide one claim of any answered kind.
+// Decide one claim of any answered kind. CLAIM_RENEW: a session that lives gets CLAIM_RENEWED with
+// its end. The end is moved to a session from now if the origin asks (expires 0), or if the room is
+// sliding and the pass presented is of the present end; who asks twice changes nothing. Else
+// CLAIM_LAPSED.
 //   session  a fresh random id, not 0, used if a session begins
 //   answer   filled; request, generation and the like are copied from the claim
-// Returns false if the claim is put off, because its turn is less than CONTROLLER_LATER_MS away:
-// the answer comes from controller_later(). Never with bounds.later_max 0.
+// Returns false if the claim is put off, because its turn is near: the answer comes from
+// controller_later(), less than CONTROLLER_LATER_MS after claim->sent_ms. Never with
+// bounds.later_max 0.
 bool controller_claim(struct controller *c, const struct claim *claim, uint64_t session,
 	uint64_t now_ms, struct claim_answer *answer);
 
@@ -154,6 +159,9 @@ void controller_free(struct controller *c, uint64_t session, uint64_t now_ms);
 // left_max is reached (it lapses instead).
 bool controller_leave(struct controller *c, uint64_t key, uint64_t visitor, uint64_t now_ms);
 
+// The session that a visitor holds, and its end in *expires (unix s); 0: none.
+uint64_t controller_session(struct controller *c, uint64_t visitor, uint32_t *expires);
+
 // `release N`: call N more people than the limits would, now, as far as there are so many; capacity
 // and rate still hold for the grants. While not available it waits until it is.
 void controller_release(struct controller *c, uint64_t count, uint64_t now_ms);
@@ -170,4 +178,5 @@ void controller_publish(struct controller *c, bool hold, uint64_t now_ms);
 // The changes since the last call, in order; valid until the next event. Returns how many.
 uint32_t controller_changes(struct controller *c, const struct controller_change **changes);
 
+// How things stand at `now_ms`.
 void controller_look(const struct controller *c, uint64_t now_ms, struct controller_view *view);

@@ -33,15 +33,9 @@ static void recount(struct keyset *set, uint32_t id)
 bool keyset_init(struct keyset *set, uint32_t members_max, uint64_t seed)
 {
 	assert(members_max < UINT32_MAX);
-	*set = (struct keyset){.members_max = members_max, .random = seed | 1, .free = 1};
+	*set = (struct keyset){.members_max = members_max, .random = seed | 1};
 	set->nodes = calloc(members_max + 1ull, sizeof(*set->nodes));
-	if (!set->nodes)
-		return false;
-	for (uint32_t id = 1; id < members_max; id++)
-		set->nodes[id].smaller = id + 1;
-	if (members_max == 0)
-		set->free = 0;
-	return true;
+	return set->nodes != NULL;
 }
 
 void keyset_fini(struct keyset *set)
@@ -85,13 +79,22 @@ static uint32_t join(struct keyset *set, uint32_t before, uint32_t after)
 	return after;
 }
 
+static uint32_t take_node(struct keyset *set)
+{
+	const uint32_t id = set->given_back;
+	if (id != 0)
+		set->given_back = set->nodes[id].smaller;
+	else if (set->used < set->members_max)
+		return ++set->used;
+	return id;
+}
+
 uint32_t keyset_insert(struct keyset *set, uint64_t key, uint64_t visitor)
 {
-	const uint32_t id = set->free;
+	const uint32_t id = take_node(set);
 	if (id == 0)
 		return 0;
 	struct keyset_node *node = &set->nodes[id];
-	set->free = node->smaller;
 	*node = (struct keyset_node){
 		.key = key, .visitor = visitor, .priority = random_priority(set)};
 	uint32_t *at = &set->root;
@@ -130,8 +133,8 @@ void keyset_remove(struct keyset *set, uint32_t id)
 		at = is_before(over, node->key, node->visitor) ? &over->larger : &over->smaller;
 	}
 	*at = join(set, node->smaller, node->larger);
-	*node = (struct keyset_node){.smaller = set->free};
-	set->free = id;
+	*node = (struct keyset_node){.smaller = set->given_back};
+	set->given_back = id;
 }
 
 uint32_t keyset_below(const struct keyset *set, uint64_t key, uint64_t visitor)

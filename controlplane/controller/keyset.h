@@ -11,14 +11,15 @@
 
 struct keyset_node {
 	uint64_t key, visitor;
-	uint32_t smaller, larger; // children; 0: none. A free node: `smaller` is the next free one
+	uint32_t smaller, larger; // children; 0: none. A node given back: `smaller` is the next one
 	uint32_t count; // of the subtree
 	uint32_t priority;
 };
 
 struct keyset {
 	struct keyset_node *nodes; // [0] is nobody, of count 0
-	uint32_t root, free, members_max;
+	uint32_t root, members_max;
+	uint32_t used, given_back; // nodes ever used (memory grows with them); those free again
 	uint64_t random;
 };
 
@@ -32,6 +33,7 @@ uint32_t keyset_insert(struct keyset *set, uint64_t key, uint64_t visitor);
 // Returns its id, or 0.
 uint32_t keyset_find(const struct keyset *set, uint64_t key, uint64_t visitor);
 
+// Take a member out; its id is free again.
 void keyset_remove(struct keyset *set, uint32_t id);
 
 // Members before (key, visitor).
@@ -41,11 +43,13 @@ uint32_t keyset_below(const struct keyset *set, uint64_t key, uint64_t visitor);
 uint32_t keyset_first(const struct keyset *set);
 uint32_t keyset_last(const struct keyset *set);
 
+// Members.
 static inline uint32_t keyset_count(const struct keyset *set)
 {
 	return set->nodes[set->root].count;
 }
 
+// The key of a member.
 static inline uint64_t keyset_key(const struct keyset *set, uint32_t id)
 {
 	return set->nodes[id].key;

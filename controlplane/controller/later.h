@@ -36,6 +36,8 @@ const struct later_claim *later_first(const struct later *l);
 // A claim whose time is over, or NULL. It stays.
 const struct later_claim *later_due(const struct later *l, uint64_t now_ms);
 
+// Take out a claim that is in.
 void later_remove(struct later *l, const struct later_claim *claim);
 
+// Claims put off.
 uint32_t later_count(const struct later *l);

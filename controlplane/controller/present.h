@@ -18,6 +18,7 @@ struct present {
 bool present_init(struct present *p, uint32_t count_max, uint64_t seed);
 void present_fini(struct present *p);
 
+// Whether (key, visitor) is present.
 bool present_has(const struct present *p, uint64_t key, uint64_t visitor);
 
 // (key, visitor) is present until `until_ms`. Full: the largest key gives way.
@@ -33,6 +34,7 @@ void present_expire(struct present *p, uint64_t now_ms);
 // The present before this one.
 uint32_t present_before(const struct present *p, uint64_t key, uint64_t visitor);
 
+// The present.
 uint32_t present_count(const struct present *p);
 
 // The smallest key, or UINT64_MAX.

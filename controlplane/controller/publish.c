@@ -38,6 +38,7 @@ void controller_publish(struct controller *c, bool hold, uint64_t now_ms)
 	atomic_store(&line->wait_low, low);
 	atomic_store(&line->wait_high, high);
 	atomic_store(&line->next_poll_after, state_next_poll_after(c, present_count(&c->present)));
+	atomic_store(&line->door_wait_ms, state_door_wait_ms(c));
 	atomic_store(&line->threshold_rank, c->threshold_rank);
 	atomic_store(&line->threshold, c->threshold);
 	atomic_store(&line->floor, c->floor);

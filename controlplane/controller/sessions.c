@@ -14,20 +14,14 @@
 
 bool sessions_init(struct sessions *s, uint32_t count_max, uint64_t seed)
 {
-	*s = (struct sessions){.count_max = count_max, .free = 1};
-	s->records = calloc(count_max + 2ull, sizeof(*s->records));
+	*s = (struct sessions){.count_max = count_max};
+	s->records = calloc(count_max + 1ull, sizeof(*s->records));
 	s->claimed_by = calloc(count_max + 1ull, sizeof(*s->claimed_by));
 	s->changes = calloc(CONTROLLER_CHANGES_MAX, sizeof(*s->changes));
-	if (!s->records || !s->claimed_by || !s->changes ||
-		!idmap_init(&s->by_visitor, count_max, seed) ||
-		!idmap_init(&s->by_session, count_max, seed + 1) ||
-		!due_init(&s->ends, count_max) || !keyset_init(&s->claimed, count_max, seed + 2))
-		return false;
-	for (uint32_t i = 1; i < count_max; i++)
-		s->records[i].claimed = i + 1;
-	if (count_max == 0)
-		s->free = 0;
-	return true;
+	return s->records && s->claimed_by && s->changes &&
+	       idmap_init(&s->by_visitor, count_max, seed) &&
+	       idmap_init(&s->by_session, count_max, seed + 1) && due_init(&s->ends, count_max) &&
+	       keyset_init(&s->claimed, count_max, seed + 2);
 }
 
 void sessions_fini(struct sessions *s)
@@ -86,9 +80,14 @@ struct session *sessions_of(struct sessions *s, uint64_t session)
 	return id ? &s->records[id] : NULL;
 }
 
+static bool has_record(const struct sessions *s)
+{
+	return s->given_back != 0 || s->used < s->count_max;
+}
+
 bool sessions_has_room(const struct sessions *s)
 {
-	return s->free != 0 && may_note(s, 1, CONTROLLER_CHANGES_MAX);
+	return has_record(s) && may_note(s, 1, CONTROLLER_CHANGES_MAX);
 }
 
 static void claim_key(struct sessions *s, struct session *session)
@@ -101,13 +100,15 @@ static void claim_key(struct sessions *s, struct session *session)
 // Enter a record that holds a slot.
 static struct session *enter(struct sessions *s, const struct session *like)
 {
-	struct session *session = &s->records[s->free];
-	assert(s->free != 0 && session->state == 0);
-	s->free = session->claimed;
+	assert(has_record(s));
+	const uint32_t id = s->given_back ? s->given_back : ++s->used;
+	struct session *session = &s->records[id];
+	assert(session->state == 0);
+	s->given_back = session->claimed;
 	*session = *like;
-	idmap_insert(&s->by_visitor, session->visitor, id_of(s, session));
-	idmap_insert(&s->by_session, session->session, id_of(s, session));
-	due_set(&s->ends, id_of(s, session), session->expires * 1000ull);
+	idmap_insert(&s->by_visitor, session->visitor, id);
+	idmap_insert(&s->by_session, session->session, id);
+	due_set(&s->ends, id, session->expires * 1000ull);
 	s->taken++;
 	return session;
 }
@@ -131,8 +132,8 @@ static void forget(struct sessions *s, struct session *session)
 {
 	note(s, CONTROLLER_FORGET, session);
 	idmap_remove(&s->by_visitor, session->visitor);
-	*session = (struct session){.claimed = s->free};
-	s->free = id_of(s, session);
+	*session = (struct session){.claimed = s->given_back};
+	s->given_back = id_of(s, session);
 }
 
 static void leave_slot(struct sessions *s, struct session *session)
@@ -146,7 +147,7 @@ static void leave_slot(struct sessions *s, struct session *session)
 bool sessions_restore(
 	struct sessions *s, const struct controller_change *change, bool is_over, uint64_t floor)
 {
-	if (s->free == 0 || sessions_of_visitor(s, change->visitor) ||
+	if (!has_record(s) || sessions_of_visitor(s, change->visitor) ||
 		sessions_of(s, change->session))
 		return false;
 	const struct session like = {.visitor = change->visitor,

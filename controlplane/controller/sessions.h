@@ -22,13 +22,13 @@ struct session {
 	uint64_t visitor, session, key; // key 0: direct
 	uint32_t expires; // unix s
 	uint32_t claimed; // in sessions.claimed; 0: direct, or floor has passed the key
-	uint8_t state; // enum session_state; 0: free, then `claimed` is the next free one
+	uint8_t state; // enum session_state; 0: given back, `claimed` is the next such one
 	bool ended_early;
 };
 
 struct sessions {
 	struct session *records; // [0] is nobody
-	uint32_t free, count_max;
+	uint32_t used, given_back, count_max; // records ever used; the first of those free again
 	uint32_t taken; // slots
 	struct idmap by_visitor, by_session;
 	struct due ends; // of those that hold a slot
@@ -83,4 +83,5 @@ uint32_t sessions_claimed_from(const struct sessions *s, uint64_t key);
 // Sessions that end by `ms`, counted up to `most`.
 uint32_t sessions_ending(const struct sessions *s, uint64_t ms, uint32_t most);
 
+// The changes since the last call, in order; valid until the next event. Returns how many.
 uint32_t sessions_changes(struct sessions *s, const struct controller_change **changes);

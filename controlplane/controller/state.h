@@ -32,6 +32,8 @@ struct controller {
 	uint64_t floor, floor_rank;
 	uint64_t passed; // turns below this key are over; floor follows as far as it may
 	uint64_t release; // to be called besides
+	uint32_t ahead_ms, room_ahead; // how far it looks ahead, and how many can be admitted in
+				       // that time, as of the last tick
 
 	struct bucket bucket;
 	struct sessions sessions;
@@ -65,12 +67,13 @@ void state_begin_anew(struct controller *c);
 // Slots free now; UINT32_MAX: no limit.
 uint32_t state_free(const struct controller *c);
 
-// People that could be admitted within `ms` from now, beginning now: slots free or becoming free,
-// and the rate. UINT32_MAX: no limit.
-uint32_t state_room_within(const struct controller *c, uint64_t ms);
+// People that could be admitted within `ms` from now, beginning now: slots free or becoming free
+// (up to `ending_max` of these), and the rate. UINT32_MAX: no limit. Steps are proportional to the
+// slots becoming free.
+uint32_t state_room_within(const struct controller *c, uint64_t ms, uint32_t ending_max);
 
 // How many of the smallest present keys hold a reservation. A free slot is reserved; under a rate,
-// as many as it serves while they poll once or twice, since the bucket is charged when one comes.
+// as many more as it serves while they poll once, since the bucket is charged when one comes.
 uint32_t state_reserved(const struct controller *c);
 
 // Tickets with keys from `key` on that need not be waited for: used or given back.
@@ -79,11 +82,18 @@ uint64_t state_settled_from(const struct controller *c, uint64_t key);
 // Whether every ticket drawn was used, given back, or has lapsed; of all that the word knows now.
 bool state_nobody_waits(const struct controller *c);
 
+// Whether every ticket drawn before `ms` had been settled: tickets drawn later do not stand before
+// a newcomer who was told then that nobody waits.
+bool state_nobody_waited(const struct controller *c, uint64_t ms);
+
 // Tickets at or beyond the threshold that were not given back.
 uint64_t state_waiting(const struct controller *c);
 
 // What `next` is told with `before` present of smaller keys, s.
 uint32_t state_next_poll_after(const struct controller *c, uint32_t before);
 
-// Ranks per second that limits and sessions suggest; 0: they do not limit.
+// How long those at the door are expected to wait for their slot.
+uint32_t state_door_wait_ms(const struct controller *c);
+
+// Ranks per second that the limits suggest, at best; 0: they do not limit.
 double state_expected_outflow(const struct controller *c);

@@ -10,6 +10,7 @@ struct tally {
 	uint64_t second, began; // began: the first second it knows of
 };
 
+// Begin with nothing counted; count one. Time never goes back.
 void tally_init(struct tally *t, uint64_t now_ms);
 void tally_add(struct tally *t, uint64_t now_ms);
 

@@ -9,7 +9,7 @@
 
 #include "dataplane/gate/pace.h"
 
-// What is in force was seen in this second too.
+// What is in force was seen in this second too. Ranks never fall, so the first one is the smallest.
 static void carry(struct told *t, uint64_t second)
 {
 	struct told_second *s = &t->seconds[second % TOLD_SECONDS];
@@ -18,8 +18,6 @@ static void carry(struct told *t, uint64_t second)
 		s->second = second;
 		return;
 	}
-	if (t->now.rank < s->rank)
-		s->rank = t->now.rank;
 	if (t->now.wait > s->wait)
 		s->wait = t->now.wait;
 	s->unknown |= t->now.unknown;
@@ -38,7 +36,7 @@ static void catch_up(struct told *t, uint64_t second)
 
 void told_forget(struct told *t, uint64_t now_ms)
 {
-	t->silent_until_ms = now_ms + PACE_MAX_S * 1000;
+	t->silent_until_ms = now_ms + PACE_MAX_S * 1000ull;
 }
 
 void told_publish(struct told *t, uint64_t rank, uint64_t wait_high, uint64_t now_ms)
@@ -52,7 +50,7 @@ void told_publish(struct told *t, uint64_t rank, uint64_t wait_high, uint64_t no
 
 static uint32_t longest_in(const struct told_second *s, uint64_t rank)
 {
-	const uint64_t ahead = rank > s->rank ? rank - s->rank : 0;
+	const uint64_t ahead = rank > s->rank ? rank - 1 - s->rank : 0; // of the last of them
 	const uint32_t known = pace_poll_after_max(ahead, s->wait);
 	const uint32_t unknown = s->unknown ? pace_poll_after_max(ahead, PACE_WAIT_UNKNOWN) : 0;
 	return known > unknown ? known : unknown;
@@ -60,14 +58,14 @@ static uint32_t longest_in(const struct told_second *s, uint64_t rank)
 
 uint32_t told_longest_ms(struct told *t, uint64_t rank, uint64_t now_ms)
 {
+	const uint64_t latest = now_ms + PACE_MAX_S * 1000ull;
 	uint64_t last = now_ms < t->silent_until_ms ? t->silent_until_ms : now_ms;
 	catch_up(t, now_ms / 1000);
 	for (uint32_t i = 0; i < TOLD_SECONDS; i++) {
 		const struct told_second *s = &t->seconds[i];
 		const uint64_t heard = (s->second + 1 + longest_in(s, rank)) * 1000;
-		if (heard > last)
-			last = heard < now_ms + PACE_MAX_S * 1000 ? heard
-								  : now_ms + PACE_MAX_S * 1000;
+		last = heard > last ? heard : last;
 	}
+	last = last < latest ? last : latest;
 	return (uint32_t)(last - now_ms);
 }

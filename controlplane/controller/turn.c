@@ -4,10 +4,12 @@
 
 #include "controlplane/controller/state.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "dataplane/gate/place.h"
 
+#define ENDING_MAX 16384u // sessions looked at that end soon
 #define LEFT_PASS_MAX 4096u // tickets given back that floor passes in one turn
 #define LEFT_STEPS_MAX 64u // runs of tickets given back that one call skips
 
@@ -15,12 +17,17 @@
 // door: nobody in vain, as far as the observed yield can tell.
 static uint64_t tickets_to_call(const struct controller *c)
 {
-	const uint64_t half_claim_ms = c->limits.claim_s * 500ull;
-	const uint64_t ahead_ms =
-		half_claim_ms < CONTROLLER_AHEAD_MS ? half_claim_ms : CONTROLLER_AHEAD_MS;
-	const double room = state_room_within(c, ahead_ms);
+	const double room = c->room_ahead;
 	const double people = present_count(&c->present) + calls_expected(&c->calls);
 	return room > people ? (uint64_t)ceil((room - people) / calls_yield(&c->calls)) : 0;
+}
+
+static void look_ahead(struct controller *c)
+{
+	const uint64_t half_claim_ms = c->limits.claim_s * 500ull;
+	c->ahead_ms =
+		half_claim_ms < CONTROLLER_AHEAD_MS ? (uint32_t)half_claim_ms : CONTROLLER_AHEAD_MS;
+	c->room_ahead = state_room_within(c, c->ahead_ms, ENDING_MAX);
 }
 
 // Tickets from the threshold to below `key` that were given back.
@@ -69,13 +76,11 @@ static void move_floor(struct controller *c)
 	const uint64_t passed = calls_pass(&c->calls, now);
 	if (passed > c->passed)
 		c->passed = passed;
-	uint64_t floor = c->passed;
-	const uint64_t present = present_first_key(&c->present);
 	const uint64_t held = holds_first_key(&c->holds, now);
-	floor = present < floor ? present : floor;
-	floor = held < floor ? held : floor;
+	const uint64_t floor = held < c->passed ? held : c->passed;
 	if (floor <= c->floor)
 		return;
+	assert(floor <= present_first_key(&c->present)); // who is present is held for longer
 	uint64_t rank;
 	place_rank(c->line, floor, &rank);
 	const uint64_t settled = state_settled_from(c, c->floor) - state_settled_from(c, floor);
@@ -100,6 +105,7 @@ void controller_tick(struct controller *c, uint64_t now_ms)
 	state_advance(c, now_ms);
 	place_close(c->line, c->now_ms / PLACE_SLOT_MS);
 	calls_ripen(&c->calls, state_available_ms(c));
+	look_ahead(c);
 	if (c->available) {
 		move_threshold(c);
 		move_floor(c);

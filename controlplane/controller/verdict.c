@@ -12,6 +12,8 @@
 #include "controlplane/controller/state.h"
 #include "dataplane/gate/pace.h"
 
+#define SOON_MAX 64u // slots becoming free that a claim is put off for
+
 // Rounded up: the slot is free from this second on, never before.
 static uint32_t end_of_session(const struct controller *c)
 {
@@ -80,18 +82,25 @@ static bool holds_reservation(
 	       claim->key <= holds_first_key(&c->crowded_out, state_available_ms(c));
 }
 
+uint64_t verdict_until_ms(const struct controller *c, const struct claim *claim)
+{
+	const uint64_t sent_ms = claim->sent_ms < c->now_ms ? claim->sent_ms : c->now_ms;
+	return sent_ms + CONTROLLER_LATER_MS;
+}
+
 // Whether a holder of a reservation will be served so soon that it may wait for it.
 static bool is_served_soon(const struct controller *c, const struct claim *claim, uint32_t before)
 {
-	const uint32_t soon = state_room_within(c, CONTROLLER_LATER_MS);
+	const uint64_t until_ms = verdict_until_ms(c, claim);
+	if (until_ms <= c->now_ms)
+		return false;
+	const uint32_t soon = state_room_within(c, until_ms - c->now_ms, SOON_MAX);
 	const uint32_t reserved = state_reserved(c) > soon ? state_reserved(c) : soon;
-	const bool is_fresh = c->now_ms < claim->sent_ms + CONTROLLER_LATER_MS;
-	return is_fresh && later_count(&c->later) < soon &&
-	       holds_reservation(c, claim, before, reserved);
+	return later_count(&c->later) < soon && holds_reservation(c, claim, before, reserved);
 }
 
 static bool give_called(struct controller *c, const struct claim *claim, uint64_t session,
-	bool may_wait, struct claim_answer *answer)
+	enum verdict_patience patience, struct claim_answer *answer)
 {
 	if (!present_has(&c->present, claim->key, claim->visitor))
 		calls_came(&c->calls, claim->key);
@@ -102,16 +111,18 @@ static bool give_called(struct controller *c, const struct claim *claim, uint64_
 		say(c, answer, CLAIM_GRANTED, sessions_of_visitor(&c->sessions, claim->visitor));
 		return true;
 	}
+	if (patience == VERDICT_WAITS)
+		return false;
 	answer->poll_after = state_next_poll_after(c, before);
 	become_present(c, claim, answer->poll_after);
-	if (may_wait && is_served_soon(c, claim, before))
+	if (patience == VERDICT_MAY_WAIT && is_served_soon(c, claim, before))
 		return false;
 	say(c, answer, CLAIM_NEXT, NULL);
 	return true;
 }
 
 static bool give_ticket(struct controller *c, const struct claim *claim, uint64_t session,
-	bool may_wait, struct claim_answer *answer)
+	enum verdict_patience patience, struct claim_answer *answer)
 {
 	const bool is_left = keyset_find(&c->left, claim->key, claim->visitor) != 0;
 	if (is_left || claim->key < c->floor) {
@@ -123,13 +134,14 @@ static bool give_ticket(struct controller *c, const struct claim *claim, uint64_
 		say(c, answer, CLAIM_NEXT, NULL);
 		return true;
 	}
-	return give_called(c, claim, session, may_wait, answer);
+	return give_called(c, claim, session, patience, answer);
 }
 
 static void give_direct(struct controller *c, const struct claim *claim, uint64_t session,
 	struct claim_answer *answer)
 {
-	if (!c->available || !c->limits.direct || !state_nobody_waits(c) ||
+	// Its worker saw nobody wait when it took from `open`; who drew a ticket since comes after.
+	if (!c->available || !c->limits.direct || !state_nobody_waited(c, claim->sent_ms) ||
 		!admit(c, claim, session)) {
 		say(c, answer, CLAIM_REFUSED, NULL);
 		return;
@@ -138,6 +150,8 @@ static void give_direct(struct controller *c, const struct claim *claim, uint64_
 	say(c, answer, CLAIM_GRANTED, sessions_of_visitor(&c->sessions, claim->visitor));
 }
 
+// Who presents a pass older than the last renewal, or asks a second time from another tab, is told
+// the session's end as it is.
 static void give_renewal(struct controller *c, const struct claim *claim, struct session *known,
 	struct claim_answer *answer)
 {
@@ -145,12 +159,14 @@ static void give_renewal(struct controller *c, const struct claim *claim, struct
 		say(c, answer, CLAIM_LAPSED, NULL);
 		return;
 	}
-	sessions_renew(&c->sessions, known, end_of_session(c));
+	const bool is_command = claim->expires == 0;
+	if (is_command || (c->limits.sliding && claim->expires == known->expires))
+		sessions_renew(&c->sessions, known, end_of_session(c));
 	say(c, answer, CLAIM_RENEWED, known);
 }
 
-bool verdict_give(struct controller *c, const struct claim *claim, uint64_t session, bool may_wait,
-	struct claim_answer *answer)
+bool verdict_give(struct controller *c, const struct claim *claim, uint64_t session,
+	enum verdict_patience patience, struct claim_answer *answer)
 {
 	struct session *known = sessions_of_visitor(&c->sessions, claim->visitor);
 	if (claim->kind == CLAIM_RENEW)
@@ -160,6 +176,6 @@ bool verdict_give(struct controller *c, const struct claim *claim, uint64_t sess
 	else if (claim->kind == CLAIM_DIRECT)
 		give_direct(c, claim, session, answer);
 	else
-		return give_ticket(c, claim, session, may_wait, answer);
+		return give_ticket(c, claim, session, patience, answer);
 	return true;
 }

@@ -8,13 +8,14 @@
 // is itself loaded again.
 (() => {
 	'use strict';
-	const SLOWEST_S = 60, PATIENCE_MS = 15000, SAY_MS = 60000, LOST_MS = 30000;
+	const SLOWEST_S = 60, PATIENCE_MS = 15000, SAY_MS = 60000;
 	const body = document.body, root = document.documentElement, lang = root.lang;
 	const id = name => document.getElementById(name);
 	const words = id('wait').dataset, bar = id('progress');
 	const url = '/.sluice/' + body.dataset.room.trim() + '/status';
 	let state = body.dataset.state.trim(), pollAfter = +body.dataset.poll;
-	let due, failures = 0, busy = false, leaving = false, saidAt = 0, aheadAtFirst = 0;
+	let due, failures = 0, busy = false, leaving = false, saidAt = 0;
+	let aheadAtFirst = +id('ahead').textContent.split(',').join('') || 0;
 	const hasPlace = state == 'waiting' || state == 'next', leftAtFirst = 1 - bar.value / 1000;
 
 	const number = n => n == null ? '–' : n.toLocaleString(lang);
@@ -61,8 +62,8 @@
 		id('message').textContent = status.message;
 		id('message').parentNode.hidden = !status.message;
 		aheadAtFirst = aheadAtFirst || status.ahead;
-		if (aheadAtFirst && status.ahead != null) {
-			const left = Math.min(1, status.ahead / aheadAtFirst);
+		if (status.ahead != null) {
+			const left = status.ahead && Math.min(1, status.ahead / aheadAtFirst);
 			bar.value = 1000 - 1000 * leftAtFirst * left;
 		}
 		const place = state == 'waiting' ? number(status.position) + ' · ' : '';
@@ -90,19 +91,30 @@
 	}
 
 	// The place is not known here. Once, that is a cookie that was deleted, and the page joins
-	// again; twice in a row, cookies are not kept, and turning round for ever would not help.
-	function reloadLost() {
-		let lostAt = navigator.cookieEnabled ? 0 : Date.now();
+	// again. Twice without a place seen between, cookies are not kept, and turning round for
+	// ever would not help. (A browser that keeps none may keep no storage either, and says so
+	// only when it is used.)
+	function lost() {
+		let again = !navigator.cookieEnabled;
 		try {
-			lostAt = +sessionStorage.sluiceLostAt || 0;
-			sessionStorage.sluiceLostAt = Date.now();
+			again = again || sessionStorage.sluiceLost;
+			sessionStorage.sluiceLost = 1;
 		} catch {
-			// Neither cookies nor storage: lostAt says so.
+			again = true;
 		}
-		if (Date.now() - lostAt > LOST_MS)
+		if (!again)
 			return reload();
 		id('cookies').hidden = false;
 		schedule(SLOWEST_S);
+	}
+
+	function found() {
+		id('cookies').hidden = true;
+		try {
+			sessionStorage.removeItem('sluiceLost');
+		} catch {
+			// Nothing was kept.
+		}
 	}
 
 	async function ask() {
@@ -113,10 +125,11 @@
 				headers: {accept: 'application/json'}});
 			if (answer.status == 401 || answer.status == 404) {
 				connected(true);
-				reloadLost();
+				lost();
 			} else if (answer.ok || answer.status == 410) {
 				const status = await answer.json();
 				connected(true);
+				found();
 				schedule(pollAfter = status.poll_after);
 				if (status.state == 'admitted')
 					reload();

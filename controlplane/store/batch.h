@@ -27,6 +27,7 @@ bool batch_put(struct batch *b, const struct store_record *record);
 // The record is the batch's.
 const struct store_record *batch_next(const struct batch *b, uint32_t *at);
 
+// Records in it, and how many more it takes.
 uint32_t batch_count(const struct batch *b);
 uint32_t batch_free_count(const struct batch *b);
 

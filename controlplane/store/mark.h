@@ -25,6 +25,7 @@ void mark_close(struct mark *mark);
 // falls while set).
 void mark_set(struct mark *mark, uint32_t until);
 
+// The store knows every pass again.
 void mark_clear(struct mark *mark);
 
 // Whether it is set, and until when.

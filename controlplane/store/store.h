@@ -141,8 +141,8 @@ struct store {
 	struct store_status status;
 };
 
-// Read all records of one kind, oldest first; all sessions come as STORE_GRANTED. What was put and
-// is not committed is not seen.
+// Read all records of one kind, oldest first; all sessions come as STORE_GRANTED, first those that
+// hold a slot longest, so that they find room. What was put and is not committed is not seen.
 //   max     more than this many: -EOVERFLOW, after `max` of them
 //   record  called for each; the record and its texts die with the call
 // Returns 0 or -errno. Not while pending.

@@ -235,7 +235,7 @@ static const struct {
 	bool (*read)(sqlite3_stmt *row, struct store_record *r);
 } reads[KINDS] = {
 	[STORE_GRANTED] = {"SELECT line, visitor, session, key, expires, over FROM sessions"
-			   " ORDER BY line, expires",
+			   " ORDER BY over, expires DESC",
 		read_session},
 	[STORE_ENDED] = {"SELECT session, line, expires FROM ended ORDER BY expires", read_ended},
 	[STORE_LINE] = {"SELECT line, threshold, floor FROM lines", read_line},

@@ -30,7 +30,8 @@ struct claim {
 	uint64_t key; // CLAIM_CALLED, CLAIM_LEAVE
 	uint64_t visitor; // all but CLAIM_PASSED
 	uint64_t session; // CLAIM_RENEW, CLAIM_END, CLAIM_GONE
-	uint32_t expires; // CLAIM_RENEW, CLAIM_END: of the pass presented, unix s
+	uint32_t expires; // CLAIM_RENEW, CLAIM_END: of the pass presented, unix s; CLAIM_RENEW: 0
+			  // if the origin asks
 	uint32_t line_id; // of the room, so that a claim that crosses a reload is never charged to
 			  // another room
 	uint64_t sent_ms; // cluster time
@@ -43,7 +44,7 @@ enum claim_verdict {
 	CLAIM_NEXT, // called, no slot yet: poll again after poll_after
 	CLAIM_REFUSED, // direct only: take a ticket
 	CLAIM_LAPSED, // the turn is over, or the session it was used for is
-	CLAIM_RENEWED, // expires is the session's new end
+	CLAIM_RENEWED, // the session lives, and expires is its end now
 	CLAIM_CLOSED, // the room is closed
 };
 

@@ -165,8 +165,9 @@ static void estimate(const struct view *v, struct status *status)
 	uint64_t high = atomic_load_explicit(&v->line->wait_high, memory_order_relaxed);
 	if (low == PACE_WAIT_UNKNOWN || high == PACE_WAIT_UNKNOWN)
 		return;
-	status->eta_low = eta_s(status->ahead, low);
-	status->eta_high = eta_s(status->ahead, high);
+	uint32_t door_ms = atomic_load_explicit(&v->line->door_wait_ms, memory_order_relaxed);
+	status->eta_low = eta_s(status->ahead, low) + door_ms / 1000;
+	status->eta_high = eta_s(status->ahead, high) + (door_ms + 999) / 1000;
 	if (status->eta_high < status->eta_low)
 		status->eta_high = status->eta_low;
 }
@@ -324,18 +325,23 @@ static bool is_renewal_due(const struct view *v)
 {
 	const struct token *pass = v->pass;
 	return v->room->sliding && v->room->state != GATE_CLOSED &&
-	       v->in->now_s >= pass->issued + (pass->expires - pass->issued) / 2;
+	       2ull * v->in->now_s > (uint64_t)pass->issued + pass->expires; // both are rounded
 }
 
-// A pass that holds lets in. In the second half of a sliding one control is asked for a new end,
-// and so it is about one that has run out, which the origin may have renewed.
+// A pass that holds lets in. In the second half of a sliding one control is asked for a new end.
 // Returns false if there is none, as far as is known.
 static bool decide_by_pass(struct view *v)
 {
-	const struct gate_token *carried =
-		v->request->pass ? v->request->pass : v->request->pass_over;
+	const struct gate_token *carried = v->request->pass;
 	if (!carried || v->in->pass_has_ended)
 		return false;
+	if (v->in->pass_renewed > carried->token.expires) {
+		struct token pass = carried->token;
+		pass.issued = v->in->now_s;
+		pass.expires = v->in->pass_renewed;
+		admit(v, &pass, true);
+		return true;
+	}
 	bool is_renewal = v->answer && v->answer->kind == CLAIM_RENEW;
 	if (is_renewal && v->answer->verdict == CLAIM_RENEWED &&
 		v->answer->expires > v->in->now_s) {
@@ -350,7 +356,7 @@ static bool decide_by_pass(struct view *v)
 	}
 	bool may_ask = v->may_claim && !v->was_asked && !v->request->is_prefetch &&
 		       v->room->mode != GATE_MODE_OFF;
-	if (may_ask && (!v->pass || is_renewal_due(v)))
+	if (may_ask && v->pass && is_renewal_due(v))
 		claim(v, CLAIM_RENEW, &carried->token);
 	else if (v->pass)
 		admit(v, v->pass, is_echoed(v, carried));

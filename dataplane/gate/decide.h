@@ -48,6 +48,8 @@ struct decide_input {
 	const struct claim_answer *answer; // control's, if the request comes back from being parked
 	bool answer_is_late; // it was parked and no answer came in time, or it could not be parked
 	bool pass_has_ended; // request->pass is in the set of ended sessions
+	uint32_t pass_renewed; // unix s: until when control has renewed its session by the origin's
+			       // command; 0: not that this worker knows
 	bool is_held; // control's heartbeat is old: claim nothing
 	bool is_draining; // admit no newcomers
 	bool is_unhealthy; // for the health answer

@@ -1,6 +1,6 @@
 // Two choices of buckets, the emptier taken, and no moves: with buckets of eight words, at most
-// half of them taken, a random id finds both its buckets full less than once in 10^9 (a test fills
-// it). The word of a session is written once, last, and cleared once; when its pass expires is
+// half of them taken, random ids never found both their buckets full in 10^8 tries (a test fills
+// sets). The word of a session is written once, last, and cleared once; when its pass expires is
 // known to control alone, in an array beside.
 
 #include "dataplane/gate/ended.h"
@@ -17,13 +17,14 @@ struct ended {
 	uint32_t cursor; // the word the next sweep begins at
 	_Atomic uint32_t count; // written: control
 	uint32_t *expires; // by word
+	_Atomic uint64_t version; // written: control
 	_Alignas(64) _Atomic uint64_t words[]; // session ids; 0: free; written: control
 };
 static_assert(sizeof(struct ended) == 64, "buckets fill their lines");
 
 static uint32_t buckets_for(uint32_t max)
 {
-	uint32_t count = 2;
+	uint32_t count = 16; // with fewer, luck has a say
 	while (count * BUCKET < 2 * max)
 		count *= 2;
 	return count;
@@ -105,7 +106,13 @@ bool ended_insert(struct ended *e, uint64_t session, uint32_t expires)
 	e->expires[word] = expires;
 	atomic_store_explicit(&e->words[word], session, memory_order_release);
 	count_add(e, 1);
+	atomic_store_explicit(&e->version, ended_version(e) + 1, memory_order_release);
 	return true;
+}
+
+uint64_t ended_version(const struct ended *e)
+{
+	return atomic_load_explicit(&e->version, memory_order_acquire);
 }
 
 bool ended_has(const struct ended *e, uint64_t session)

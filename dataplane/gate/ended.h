@@ -16,7 +16,7 @@
 
 struct ended;
 
-// Bytes that a set of up to `max` sessions takes.
+// Bytes that a set of up to `max` sessions takes, a multiple of 64.
 size_t ended_bytes(uint32_t max);
 
 // Make an empty set in `memory` (ended_bytes(max), aligned to 64; stays the caller's). max: 1 to
@@ -26,8 +26,8 @@ struct ended *ended_init(void *memory, uint32_t max);
 // Refuse the passes of `session` from now on.
 //   session  not 0
 //   expires  of its last pass, unix s; for one already in the set the later one holds
-// Returns false if it does not fit: `max` sessions are in the set, or (rarely, from half of that)
-// both buckets are full. Control only.
+// Returns false if it does not fit: `max` sessions are in the set, or, about never, both its
+// buckets are full. Control only.
 bool ended_insert(struct ended *e, uint64_t session, uint32_t expires);
 
 // Whether `session` is in the set. Any thread, lock-free, 16 words.
@@ -36,6 +36,10 @@ bool ended_has(const struct ended *e, uint64_t session);
 // Drop those whose passes have expired. Control only; looks at a bounded part of the set, the next
 // call goes on from there. Call once a second. Returns how many were dropped.
 uint32_t ended_sweep(struct ended *e, uint32_t now_s);
+
+// Counts the insertions: what it was tells whether there have been any since. Any thread; a reader
+// that sees a later count sees what was inserted before it.
+uint64_t ended_version(const struct ended *e);
 
 // Sessions in the set. Any thread.
 uint32_t ended_count(const struct ended *e);

@@ -133,7 +133,7 @@ static void threshold_measure(struct mac_engine *engine, struct trial *trial)
 int mac_create(struct mac_engine **engine)
 {
 	struct trial trial;
-	struct mac_engine *made = calloc(1, sizeof(*made));
+	struct mac_engine *made = calloc(1, sizeof(*made)); // COLD: at start
 	if (!made)
 		return -ENOMEM;
 	int ret = mac_ipsec_create(&made->lanes);

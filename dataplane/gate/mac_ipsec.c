@@ -36,7 +36,7 @@ static void jobs_init(IMB_JOB *jobs)
 int mac_ipsec_create(struct mac_ipsec **lanes)
 {
 	int ret = -ENOMEM;
-	struct mac_ipsec *made = calloc(1, sizeof(*made));
+	struct mac_ipsec *made = calloc(1, sizeof(*made)); // COLD: at start
 	if (!made)
 		return ret;
 	made->manager = alloc_mb_mgr(0);

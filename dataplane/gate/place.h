@@ -32,6 +32,7 @@
 #define PLACE_STRIDE_MAX 4096u // slots: how long the longest gets as the index fills
 #define PLACE_READY_STEP 4096u // entries allocated on disk at a time
 
+// A key of its parts, and the parts of a key: slot of time · sequence within it · appliance.
 static inline uint64_t place_key(uint64_t slot, uint64_t seq, uint64_t appliance)
 {
 	return slot << PLACE_SLOT_SHIFT | seq << PLACE_APPLIANCE_BITS | appliance;
@@ -72,13 +73,13 @@ struct place_line {
 	_Atomic uint64_t threshold_rank; // rank of threshold; written: control, before threshold
 	_Atomic uint64_t open; // PLACE_OPEN_*; written: control; workers take from the count, mints
 			       // set the bit
-	_Atomic uint64_t wait_low; // expected wait per person ahead, low end, in 2^-32 s;
-				   // UINT64_MAX: unknown
+	_Atomic uint64_t wait_low; // expected wait until called per person ahead, low end, in
+				   // 2^-32 s; UINT64_MAX: unknown
 	_Atomic uint64_t wait_high; // the same, high end
 	_Atomic uint32_t next_poll_after; // s, what `next` is told (1 to 10); written: control
+	_Atomic uint32_t door_wait_ms; // expected wait of the called for their slot, besides
 	uint32_t line_id; // whose line this is
-	_Atomic uint64_t bucket_full_ms; // cluster time at which the rate's bucket will be full
-					 // again; written: control, before a grant that it counts
+	uint32_t reserved0;
 
 	// line 1: minting
 	_Atomic uint64_t word; // slot << PLACE_SEQ_BITS | seq of the next ticket; written: workers
@@ -95,7 +96,9 @@ struct place_line {
 		index_end; // entry i, index_first <= i < index_end, is entries[i % entries_max]
 	uint64_t entries_max; // fixed when the line is made
 	_Atomic uint64_t entries_ready; // entries[] below this are allocated; written: place_file
-	uint64_t reserved2[3];
+	_Atomic uint64_t bucket_full_ms; // cluster time at which the rate's bucket will be full
+					 // again; written: control, before a grant that it counts
+	uint64_t reserved2[2];
 
 	_Atomic uint64_t cells[PLACE_CELLS]; // slot << 24 | tickets, of slot % PLACE_CELLS;
 					     // written: mints (a maximum)
@@ -167,15 +170,13 @@ int place_file_open(
 // the disk has no room. Control only, at start and reload.
 struct place_line *place_file_line(struct place_file *file, uint32_t line_id);
 
-// Allocate disk blocks ahead of every index, so that a full disk is an error here and never a
-// signal at a store. Control only, every turn; cheap when there is nothing to do. Returns 0 or the
-// first -errno; lines that got nothing make their slots longer.
-int place_file_prepare(struct place_file *file);
-
-// The last cluster time stored (unix ms), so that it does not go back over a restart; and storing
-// it.
+// The last cluster time stored (unix ms), so that it does not go back over a restart.
 uint64_t place_file_clock(const struct place_file *file);
-void place_file_set_clock(struct place_file *file, uint64_t ms);
+
+// Every turn of control: store the cluster time, and allocate disk blocks ahead of every index, so
+// that a full disk is an error here and never a signal at a store. Cheap when there is nothing to
+// do. Returns 0 or the first -errno; lines that got nothing make their slots longer.
+int place_file_turn(struct place_file *file, uint64_t now_ms);
 
 // Unmap. Accepts NULL.
 void place_file_close(struct place_file *file);

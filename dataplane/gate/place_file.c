@@ -140,7 +140,7 @@ static int open_old(const char *path, struct place_file *file)
 	const ssize_t got = pread(file->fd, &header, sizeof(header), 0);
 	if (got < 0)
 		return -errno;
-	if (got < (ssize_t)sizeof(header) || memcmp(header.magic, magic, sizeof(magic)) ||
+	if (got < (ssize_t)sizeof(header) || memcmp(header.magic, magic, sizeof(magic)) != 0 ||
 		header.version != VERSION || header.check != check_of(&header) ||
 		(uint64_t)st.st_size != file_bytes(&header))
 		return -EUCLEAN;
@@ -248,7 +248,7 @@ int place_file_open(
 	uint64_t rounded = 2;
 	while (rounded < entries_max)
 		rounded *= 2;
-	struct place_file *f = malloc(sizeof(*f));
+	struct place_file *f = malloc(sizeof(*f)); // COLD: at start
 	if (!f)
 		return -ENOMEM;
 	*f = (struct place_file){.fd = -1};
@@ -291,8 +291,14 @@ struct place_line *place_file_line(struct place_file *file, uint32_t line_id)
 	return NULL;
 }
 
-int place_file_prepare(struct place_file *file)
+uint64_t place_file_clock(const struct place_file *file)
 {
+	return file->header->clock_ms;
+}
+
+int place_file_turn(struct place_file *file, uint64_t now_ms)
+{
+	file->header->clock_ms = now_ms;
 	int ret = 0;
 	for (uint32_t i = 0; i < file->header->lines_max; i++) {
 		struct place_line *line = line_at(file, i);
@@ -310,16 +316,6 @@ int place_file_prepare(struct place_file *file)
 			ret = got;
 	}
 	return ret;
-}
-
-uint64_t place_file_clock(const struct place_file *file)
-{
-	return file->header->clock_ms;
-}
-
-void place_file_set_clock(struct place_file *file, uint64_t ms)
-{
-	file->header->clock_ms = ms;
 }
 
 void place_file_close(struct place_file *file)

@@ -170,7 +170,9 @@ static void read_wishes(const struct http_head *head, struct gate_request *reque
 			       says_prefetch(head, HTTP_FIELD_purpose);
 	request->draws =
 		head->method == HTTP_GET && !request->is_prefetch && is_visit(head, &types);
+	// One that asks for an upgrade would open a tunnel past the gate.
 	request->is_preflight = head->method == HTTP_OPTIONS && !request->has_body &&
+				!http_field_first(head, HTTP_FIELD_upgrade) &&
 				http_field_first(head, HTTP_FIELD_origin) &&
 				http_field_first(head, HTTP_FIELD_access_control_request_method);
 }

@@ -18,6 +18,7 @@ struct writer {
 
 #define WRITER_NUMBER_BYTES_MAX 20u // digits of UINT64_MAX
 
+// Append; there must be room.
 static inline void writer_span(struct writer *w, struct span s)
 {
 	assert(s.len <= (size_t)(w->end - w->at));

@@ -16,6 +16,7 @@ struct accept_types {
 	bool ranks_json_first;
 };
 
+// What all Accept fields say together.
 struct accept_types accept_types(const struct http_head *head);
 
 enum accept_language {

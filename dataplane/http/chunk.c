@@ -1,4 +1,4 @@
-// The decoder is an automaton over classes of octets, and its table is the grammar of RFC 9112 7.1
+// The decoder is an automaton over kinds of octets, and its table is the grammar of RFC 9112 7.1
 // (chunks), 7.1.1 (extensions, with the white space that recipients must bear) and 7.1.2 (trailer
 // fields). What is not in the table is refused. Data is passed through without being looked at.
 //
@@ -43,7 +43,7 @@ enum state {
 	STATES,
 };
 
-enum class {
+enum kind { // of octets
 	CONTROL,
 	HEX,
 	TOKEN, // other octets of tokens
@@ -56,7 +56,7 @@ enum class {
 	TEXT, // other octets of field values
 	CR,
 	LF,
-	CLASSES,
+	KINDS,
 };
 
 // Octets of tokens, of quoted strings as they stand (qdtext), of field values.
@@ -66,7 +66,7 @@ enum class {
 			 [TEXT] = state
 #define ON_TEXT(state) ON_QDTEXT(state), [QUOTE] = state, [BACKSLASH] = state
 
-static const uint8_t moves[STATES][CLASSES] = {
+static const uint8_t moves[STATES][KINDS] = {
 	[AT_FIRST_SIZE] = {[HEX] = IN_SIZE},
 	[AT_SIZE] = {[HEX] = IN_SIZE},
 	[IN_SIZE] =
@@ -132,20 +132,32 @@ static struct span take_data(struct chunk_decoder *decoder, struct span in)
 	return in;
 }
 
-static enum class class_of(char c) {
-	switch (c){
-		case '\t' : case ' ' : return SPACE; case ';' : return SEMICOLON;
-		case '=' : return EQUALS;
-		case ':' : return COLON;
-		case '"' : return QUOTE;
-		case '\\' : return BACKSLASH;
-		case '\r' : return CR;
-		case '\n' : return LF;
-		default : return octet_is(c, OCTET_HEX) ? HEX
-		: octet_is(c, OCTET_TOKEN)              ? TOKEN
-		: octet_is(c, OCTET_TEXT)               ? TEXT
-							: CONTROL;
+static enum kind kind_of(char c)
+{
+	switch (c) {
+	case '\t':
+	case ' ':
+		return SPACE;
+	case ';':
+		return SEMICOLON;
+	case '=':
+		return EQUALS;
+	case ':':
+		return COLON;
+	case '"':
+		return QUOTE;
+	case '\\':
+		return BACKSLASH;
+	case '\r':
+		return CR;
+	case '\n':
+		return LF;
 	}
+	if (octet_is(c, OCTET_HEX))
+		return HEX;
+	if (octet_is(c, OCTET_TOKEN))
+		return TOKEN;
+	return octet_is(c, OCTET_TEXT) ? TEXT : CONTROL;
 }
 
 // Count one octet that stays within the size line, or within the trailer fields.
@@ -160,7 +172,7 @@ static bool is_over_limit(struct chunk_decoder *decoder, enum state next)
 
 static enum state state_after(struct chunk_decoder *decoder, char c)
 {
-	enum state next = moves[decoder->state][class_of(c)];
+	enum state next = moves[decoder->state][kind_of(c)];
 	if (next == AT_FIRST_SIZE)
 		return IS_BAD;
 	if (is_over_limit(decoder, next))
@@ -182,9 +194,9 @@ static enum state state_after(struct chunk_decoder *decoder, char c)
 size_t chunk_head_write(char out[static CHUNK_HEAD_BYTES_MAX], uint64_t data_bytes)
 {
 	assert(data_bytes > 0);
-	size_t digits = (67 - __builtin_clzll(data_bytes)) / 4;
+	size_t bits = 64 - __builtin_clzll(data_bytes), digits = (bits + 3) / 4;
 	for (size_t i = 0; i < digits; i++)
 		out[i] = "0123456789abcdef"[data_bytes >> 4 * (digits - 1 - i) & 15];
-	memcpy(out + digits, "\r\n", 2);
-	return digits + 2;
+	memcpy(out + digits, CHUNK_TAIL.at, CHUNK_TAIL.len);
+	return digits + CHUNK_TAIL.len;
 }

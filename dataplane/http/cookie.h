@@ -15,6 +15,7 @@ struct cookie_walk {
 	struct span rest; // of its value
 };
 
+// A walk from the first cookie.
 struct cookie_walk cookie_walk(const struct http_head *head);
 
 // The next cookie of all Cookie fields, in the order sent; a name that comes twice is delivered

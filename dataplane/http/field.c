@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define NAME_BYTES_MAX 31 // of the names in the list
+#define WORD_BYTES 8u
 
 static const char names[HTTP_FIELD_IDS][NAME_BYTES_MAX + 1] = {
 #define X(id, name) [HTTP_FIELD_##id] = name,
@@ -53,15 +54,23 @@ static uint64_t names_of_length(size_t bytes)
 
 // Setting bit 5 lowers letters. Of the octets that tokens have, it maps only letters onto letters
 // and only '-' onto '-', so nothing else becomes equal.
+static bool is_word_equal(const char *token, const char *lower)
+{
+	uint64_t a, b;
+	memcpy(&a, token, WORD_BYTES);
+	memcpy(&b, lower, WORD_BYTES);
+	return (a | 0x2020202020202020) == b;
+}
+
 static bool is_equal(const char *token, const char *lower, size_t bytes)
 {
 	size_t at = 0;
-	for (; at + 8 <= bytes; at += 8) {
-		uint64_t a, b;
-		memcpy(&a, token + at, 8);
-		memcpy(&b, lower + at, 8);
-		if ((a | 0x2020202020202020) != b)
+	for (; at + WORD_BYTES <= bytes; at += WORD_BYTES)
+		if (!is_word_equal(token + at, lower + at))
 			return false;
+	if (bytes > WORD_BYTES) { // the rest, with some of what was compared already
+		at = bytes - WORD_BYTES;
+		return is_word_equal(token + at, lower + at);
 	}
 	for (; at < bytes; at++)
 		if ((token[at] | 0x20) != lower[at])

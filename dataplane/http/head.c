@@ -46,6 +46,7 @@ enum http_result http_head_end(
 	assert(limits->head_bytes <= HTTP_HEAD_BYTES_MAX);
 	assert(*scanned <= in.len);
 	size_t at = *scanned;
+	// Looked at again is no more than the first line, which is short or over its limit.
 	bool in_first_line = at == 0 || !memchr(in.at, '\n', at);
 	for (;;) {
 		// Look no further than the limits, and ask for them before asking what is wrong:
@@ -197,10 +198,10 @@ static enum http_result read_request_line(struct reader *r, uint32_t max, struct
 		return HTTP_BAD;
 	head->method_name = (struct span){line.at, method_end};
 	head->method = method_of(head->method_name);
+	// The version before the target's form: the preface of HTTP/2 is "PRI * HTTP/2.0".
 	enum http_result result = read_version(span_from(line, target_end + 1), head);
 	if (result != HTTP_OK)
-		return result; // before the target's form: the preface of HTTP/2 is "PRI *
-			       // HTTP/2.0"
+		return result;
 	struct span target = {line.at + target_at, target_end - target_at};
 	return target_parse(head, target) ? HTTP_OK : HTTP_BAD;
 }

@@ -90,8 +90,8 @@ enum http_result {
 	HTTP_OK,
 	HTTP_MORE, // incomplete; nothing consumed; call again with more
 	HTTP_BAD, // against the grammar: 400 and close
-	HTTP_TOO_LARGE, // a limit is passed: 431 (414 for the request line) and close
-	HTTP_LINE_TOO_LARGE, // the request line is over its limit
+	HTTP_TOO_LARGE, // a limit is passed: 431 and close
+	HTTP_LINE_TOO_LARGE, // the first line's limit is passed: 414 and close
 	HTTP_VERSION, // a version, but neither HTTP/1.1 nor HTTP/1.0: 505 and close
 };
 
@@ -184,6 +184,7 @@ enum http_result http_answer_parse(struct span in, const struct http_limits *lim
 // Whether Connection lists `name` (in any case): such a field is not passed on (RFC 9110 7.6.1).
 bool http_connection_lists(const struct http_head *head, struct span name);
 
+// Name and value of a field, in the head's bytes.
 static inline struct span http_field_name(
 	const struct http_head *head, const struct http_field *field)
 {

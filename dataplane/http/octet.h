@@ -15,6 +15,7 @@ enum octet_class {
 
 extern const uint8_t octet_classes[256]; // bits of enum octet_class
 
+// Whether `c` is in that class.
 static inline bool octet_is(char c, enum octet_class class)
 {
 	return octet_classes[(uint8_t)c] & class;

@@ -14,6 +14,7 @@ struct head_writer {
 	bool is_full;
 };
 
+// Append; what does not fit is left out, and the writer is full.
 void head_writer_put(struct head_writer *w, struct span text);
 void head_writer_put_number(struct head_writer *w, uint64_t number);
 

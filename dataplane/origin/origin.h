@@ -8,7 +8,8 @@
 //   origin_event(o, event)        for each event of a stream with listener STREAM_CONNECTED
 //   exchange_...(x, ...)          for each event of a client's stream that has an exchange
 //
-// One thread, the worker's. A stream is a stream: TLS to an origin will be a driver that wraps one.
+// One thread, the worker's. A stream is a stream: servers that speak TLS are reached by a driver
+// that wraps the other one (dataplane/tls/), and the events of both come here.
 #pragma once
 
 #include <stdint.h>
@@ -29,12 +30,15 @@ struct origin_plan {
 			      // (exchanges_max + a quarter + 16); a streaming exchange holds none
 	uint32_t request_head_bytes; // the limit that requests were parsed with (16384)
 	struct http_limits answer; // 4096, 32768, HTTP_FIELDS_MAX
-	uint32_t connect_us, answer_us, idle_us, faults_max, aside_us; // of origins without limits
-								       // of their own (5 s, 60 s, 4
-								       // s, 3, 1 s)
+	// Of origins whose table entry has no limits of its own; what they mean stands there.
+	uint32_t connect_us; // 5 s
+	uint32_t answer_us; // 60 s
+	uint32_t idle_us; // 4 s
+	uint32_t faults_max; // 3
+	uint32_t aside_us; // 1 s
 	uint32_t tunnel_us; // between two signs of life of a tunnel, of either side (10 min)
 	uint32_t late_us; // what an answer in flight may take beyond its session's end (30 s)
-	uint32_t body_us; // all of a request's body, times when the origin is too slow for it not
+	uint64_t body_us; // all of a request's body, times when the origin is too slow for it not
 			  // counted; trickling does not extend it (10 min)
 	uint32_t body_grace_us; // when body_rate begins to be asked for (10 s)
 	uint32_t body_rate; // bytes/s that a request's body must average after the grace (512)
@@ -53,7 +57,9 @@ size_t origin_plan_bytes(const struct origin_plan *plan);
 	X(interims, "1xx answers received") \
 	X(tunnels, "upgrades accepted by an origin") \
 	X(connects, "connections begun") \
-	X(connects_failed, "connections refused, unreachable or reset before they opened") \
+	X(connects_failed, \
+		"connections refused, unreachable or reset before they opened, or whose " \
+		"TLS failed") \
 	X(connects_late, "connections not open within connect_us") \
 	X(connects_none, "connections not begun: out of streams or descriptors") \
 	X(reuses, "requests sent on a kept connection") \
@@ -99,10 +105,11 @@ struct origin_counters {
 // Make the origin side of one worker.
 //   plan    copied
 //   driver  of the connections to origins; borrowed, must outlive the result
+//   tls     likewise, of those with TLS (tls_create()); NULL if no table lists such a server
 //   calls   what the worker wants to hear (exchange.h); borrowed likewise
 // Returns NULL when out of memory. There is no table yet: every request is refused.
 struct origin *origin_create(const struct origin_plan *plan, struct stream_driver *driver,
-	const struct exchange_calls *calls);
+	struct stream_driver *tls, const struct exchange_calls *calls);
 
 // Close what is kept and free all. No exchange may be in flight. Accepts NULL.
 void origin_destroy(struct origin *origin);
@@ -131,12 +138,15 @@ struct origin_server_stat {
 	uint32_t exchanges; // in flight
 	uint32_t kept; // idle connections
 	uint32_t aside_us; // how long it is still set aside for; 0: healthy
+	uint32_t tls_failures; // handshakes, since the server is known
+	uint32_t tls_fault; // dataplane/tls/fault.h: why the latest failed; 0: it did not
 };
 
 // Copy the figures of up to `stats_max` servers, in no order. Returns how many.
 uint32_t origin_server_stats(
 	const struct origin *origin, struct origin_server_stat *stats, uint32_t stats_max);
 
+// They live as long as the origin side does.
 const struct origin_counters *origin_counters(const struct origin *origin);
 
 // Exchanges in flight now.

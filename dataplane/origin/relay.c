@@ -9,8 +9,6 @@
 
 #include <assert.h>
 
-#define ASK_PARTS_MAX (RELAY_EARLY_BUFFERS_MAX + 1)
-
 // From each state to which others.
 static const uint8_t state_moves[] = {
 	[RELAY_FREE] = 1 << RELAY_CONNECTING | 1 << RELAY_ASKED | 1 << RELAY_FREE,
@@ -100,11 +98,12 @@ bool relay_fail(struct exchange *x, uint16_t status)
 bool relay_finish(struct exchange *x, bool surplus)
 {
 	struct origin *origin = x->origin;
+	struct stream_driver *driver = x->connection->driver;
 	struct stream *stream = x->connection->stream;
 	bool keep = x->origin_keeps && x->ask.has_ended && !surplus && !x->origin_has_ended &&
-		    stream && stream_queued(origin->driver, stream) == 0;
+		    stream && stream_queued(driver, stream) == 0;
 	if (keep && x->origin_is_paused)
-		stream_resume(origin->driver, stream);
+		stream_resume(driver, stream);
 	origin->counters.answer_surplus += surplus;
 	release_connection(x, keep, false);
 	if (!x->ask.has_ended)
@@ -133,15 +132,16 @@ static const struct origin_table_origin *find_origin(const struct exchange *x)
 bool relay_send_asks(struct exchange *x)
 {
 	struct origin *origin = x->origin;
-	struct span parts[ASK_PARTS_MAX];
+	struct span parts[RELAY_EARLY_BUFFERS_MAX];
 	unsigned count = 0;
 	size_t bytes = 0;
 	for (struct buffer *b = x->asks; b; b = b->next) {
-		assert(count < ASK_PARTS_MAX);
+		assert(count < RELAY_EARLY_BUFFERS_MAX);
 		parts[count++] = (struct span){b->bytes, b->len};
 		bytes += b->len;
 	}
-	size_t taken = stream_write(origin->driver, x->connection->stream, parts, count);
+	struct connection *to = x->connection;
+	size_t taken = stream_write(to->driver, to->stream, parts, count);
 	x->asked_turn = origin->turn;
 	if (taken > 0 && !x->may_repeat) {
 		buffer_give(&origin->buffers, x->asks);

@@ -22,7 +22,7 @@
 #include "dataplane/origin/server.h"
 
 #define RELAY_ATTEMPTS_MAX SERVER_EXCEPT_MAX // connections tried for one request
-#define RELAY_EARLY_BUFFERS_MAX 16u // of a body that comes before the connection does
+#define RELAY_EARLY_BUFFERS_MAX 16u // for a head, and the body that comes before the connection
 #define RELAY_INTERIMS_MAX 8u // 1xx answers to one request
 
 enum relay_state {
@@ -81,7 +81,6 @@ struct exchange {
 struct origin {
 	struct origin_plan plan;
 	struct origin_table_limits limits; // of origins that have none of their own
-	struct stream_driver *driver;
 	const struct exchange_calls *calls;
 	uint64_t now_us;
 	uint64_t turn;
@@ -135,6 +134,7 @@ void relay_client_is_writable(struct exchange *x);
 // The request's body has ended: the client's stream is the worker's again.
 void relay_body_ended(struct exchange *x);
 
+// The only way to change state; asserts that the move is allowed.
 void relay_set_state(struct exchange *x, enum relay_state state);
 
 // Something moved: the state's time begins anew.

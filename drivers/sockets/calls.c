@@ -113,7 +113,7 @@ static void calls_pause(struct stream_driver *driver, struct stream *stream)
 	if (socket->is_paused)
 		return;
 	socket->is_paused = true;
-	if (!is_over(socket) && socket->state == SOCKET_OPEN && !socket->is_eof)
+	if (!is_over(socket))
 		core_of(driver)->ops->receive_stop(core_of(driver), socket);
 }
 
@@ -123,7 +123,7 @@ static void calls_resume(struct stream_driver *driver, struct stream *stream)
 	if (!socket->is_paused)
 		return;
 	socket->is_paused = false;
-	if (life_is_receiving(socket))
+	if (!is_over(socket) && life_is_receiving(socket))
 		core_of(driver)->ops->receive_start(core_of(driver), socket);
 }
 

@@ -37,7 +37,7 @@ struct engine_ops {
 	void (*release)(struct core *core, struct socket *socket);
 };
 
+// What init of engine_uring allocates, with what the kernel does for it.
+uint64_t engine_uring_bytes(const struct sockets_plan *plan);
 extern const struct engine_ops engine_uring;
-uint64_t engine_uring_bytes(
-	const struct sockets_plan *plan); // what init allocates, with the kernel
 extern const struct engine_ops engine_epoll;

@@ -232,8 +232,6 @@ static void receive_some(struct core *core)
 		}
 		socket = TAILQ_FIRST(&engine->ready);
 		receive_stop(core, socket);
-		if (!life_is_receiving(socket))
-			continue;
 		receive_one(core, socket);
 		if (life_is_receiving(socket))
 			receive_start(core, socket);

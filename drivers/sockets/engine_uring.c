@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "drivers/sockets/core.h"
 #include "drivers/sockets/life.h"
@@ -103,6 +102,7 @@ static void uring_engine_fini(struct core *core)
 
 static void receive(struct core *core, struct socket *socket)
 {
+	assert(life_is_receiving(socket));
 	assert(!(socket->engine & (RECEIVING | STARVED)));
 	socket->engine |= RECEIVING;
 	bool multishot = !(socket->engine & ONE_BY_ONE);
@@ -286,7 +286,8 @@ static void wait_turn(struct core *core, uint64_t wait_us)
 	struct socket *socket;
 	while (tries-- && (socket = TAILQ_FIRST(&engine->starved))) {
 		unstarve(core, socket);
-		receive(core, socket);
+		if (life_is_receiving(socket))
+			receive(core, socket);
 	}
 	if (io_uring_cq_has_overflow(&engine->uring.ring))
 		core_count(core, SOCKETS_ring_overflow);

@@ -1,13 +1,15 @@
 // A socket is never freed under somebody's feet: after its STREAM_CLOSED it stays as it is until
 // the next turn, and it returns to the table only when the engine has nothing in flight for it.
 //
+// What is due ends before the engine reports anything: if the burst has no room for all of that, it
+// has none for reports either. So no report meets a socket that is due.
+//
 // Deadlines of one kind all have the same length, so each kind is a list in the order of its
 // deadlines, whose head alone is looked at.
 
 #include "drivers/sockets/life.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <unistd.h>
 
 #include "drivers/sockets/address.h"
@@ -165,7 +167,7 @@ static void finish_connect(struct core *core, struct socket *socket)
 bool life_is_receiving(const struct socket *socket)
 {
 	bool is_live = socket->state == SOCKET_OPEN || socket->state == SOCKET_HEADER;
-	return is_live && !socket->is_paused && !socket->is_eof && !socket->is_due;
+	return is_live && !socket->is_paused && !socket->is_eof;
 }
 
 // The queue, which nothing uses before the stream opens, keeps a header that comes in pieces.
@@ -228,7 +230,7 @@ void life_received(struct core *core, struct socket *socket, struct span data)
 	core_count_by(core, SOCKETS_bytes_in, data.len);
 	if (socket->state == SOCKET_HEADER)
 		header_received(core, socket, data);
-	else if (socket->state == SOCKET_OPEN && !socket->is_due)
+	else if (socket->state == SOCKET_OPEN)
 		emit(core, socket, STREAM_DATA)->data = data;
 }
 
@@ -236,7 +238,7 @@ void life_ended(struct core *core, struct socket *socket, int error)
 {
 	if (socket->state == SOCKET_HEADER)
 		release_header(core, socket, SOCKETS_proxy_bad);
-	if (socket->state != SOCKET_OPEN || socket->is_due || socket->is_eof)
+	if (socket->state != SOCKET_OPEN || socket->is_eof)
 		return;
 	if (error) {
 		emit_closed(core, socket, error);
@@ -274,7 +276,7 @@ static void queue_emptied(struct core *core, struct socket *socket)
 
 void life_writable(struct core *core, struct socket *socket)
 {
-	if (socket->state == SOCKET_CONNECTING && !socket->is_due)
+	if (socket->state == SOCKET_CONNECTING)
 		finish_connect(core, socket);
 	if (queue_is_empty(&socket->queue) ||
 		(socket->state != SOCKET_OPEN && socket->state != SOCKET_LINGERING))
@@ -296,8 +298,7 @@ void life_writable(struct core *core, struct socket *socket)
 
 void life_end_later(struct core *core, struct socket *socket, int error)
 {
-	if (socket->is_due)
-		return;
+	assert(!socket->is_due);
 	drop_queue(core, socket);
 	socket->is_due = true;
 	socket->error = error;

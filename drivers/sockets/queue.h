@@ -46,6 +46,7 @@ struct span queue_front(const struct queue_pool *pool, const struct queue *queue
 // Drop `bytes` from the front, at most all; emptied buffers go back to the pool.
 void queue_pop(struct queue_pool *pool, struct queue *queue, size_t bytes);
 
+// Whether nothing waits.
 static inline bool queue_is_empty(const struct queue *queue)
 {
 	return queue->bytes == 0;

@@ -21,7 +21,7 @@ import httpx
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("SLUICE_BINARY", str(ROOT / "build" / "sluice"))
-START_S = 10
+START_S = 30
 
 BROWSER = {
     "Accept": "text/html,application/xhtml+xml,*/*;q=0.8",
@@ -51,7 +51,7 @@ def wait_for(what, seconds, step=0.02):
 
 
 class Origin:
-    """An origin that tells what it was sent. Paths under /do/ make it misbehave or do special things."""
+    """An origin that tells what it was sent; the end of the path says what it answers."""
 
     def __init__(self):
         origin = self
@@ -142,8 +142,10 @@ class Origin:
 class Sluice:
     """One appliance. `rooms` and `top` go into the YAML as given."""
 
-    def __init__(self, origin_port, rooms=None, top=None, site=None, listen=None):
+    def __init__(self, origin_port, rooms=None, top=None, site=None, listen=None,
+                 folder_mode=0o700):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sluice-test-"))
+        self.folder.chmod(folder_mode)
         self.port = free_port()
         self.process = None
         self.log = ""

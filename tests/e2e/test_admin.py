@@ -1,6 +1,9 @@
 """Goal: the command line (contract section 6) does what it says, and says what is wrong."""
+import contextlib
 import json
 import os
+import signal
+import socket
 import subprocess
 import time
 
@@ -127,6 +130,18 @@ def test_reload_keeps_connections_and_places(make, visitor):
     assert inside.get("/derby/").text.startswith("shop:")
 
 
+def test_reload_names_keys_that_need_a_restart_until_there_is_one(make):
+    sluice = make()
+    sluice.config["connections"] = 4000
+    sluice.write()
+    for _ in range(2):
+        run = sluice.cli("reload")
+        assert "connections" in run.stdout + run.stderr
+    sluice.config["connections"] = 2000
+    sluice.write()
+    assert "connections" not in sluice.cli("reload").stdout
+
+
 def test_a_bad_reload_changes_nothing(make, visitor):
     sluice, _, waiting = fill(make, visitor)
     sluice.config["sites"][0]["rooms"][0]["capacitty"] = 5
@@ -185,6 +200,25 @@ def test_drain_finishes_what_is_under_way(make, visitor, origin):
     origin.gate.set()
     thread.join(10)
     assert answers[0].text.startswith("shop:")
+    assert sluice.process.wait(10) == 0
+
+
+def test_drain_sees_answers_off(make):
+    """An answer that the origin has given whole reaches a slow reader whole."""
+    sluice = make(rooms=[])
+    with contextlib.closing(socket.socket()) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        sock.connect(("127.0.0.1", sluice.port))
+        sock.settimeout(10)
+        sock.sendall(b"GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        got = 0
+        while got < 1 << 20 or sluice.show("workers")[0]["busy"] > 0:
+            got += len(sock.recv(1 << 16))
+        sluice.process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        while piece := sock.recv(1 << 16):
+            got += len(piece)
+        assert got > 8 << 20
     assert sluice.process.wait(10) == 0
 
 

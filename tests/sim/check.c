@@ -122,11 +122,14 @@ static void check_order(struct check *k, uint64_t key, uint64_t visitor)
 	for (uint32_t i = 0; i < k->present_count; i++)
 		smaller += k->present[i].key < key && k->present[i].visitor != visitor;
 	k->overtakes += smaller > 0;
+	k->overtaken += smaller;
 	// Before this one was entered. Slots: each of them is reserved for one of the smaller.
 	if (l->capacity > 0)
 		CHECK(k, smaller < l->capacity - (taken(k) - 1));
+	// A rate: those whom the bucket holds, two, and those whom one second brings beyond it.
+	const uint64_t a_second = l->rate_count ? l->rate_count * 1000ull / l->rate_period_ms : 0;
 	if (l->rate_count > 0)
-		CHECK(k, smaller < l->burst + 2 + 2ull * l->rate_count * 1000 / l->rate_period_ms);
+		CHECK(k, smaller < 2 + (a_second > l->burst ? a_second : l->burst));
 }
 
 static void enter(struct check *k, const struct claim_answer *answer)
@@ -198,6 +201,8 @@ void check_answer(struct check *k, const struct claim *claim, const struct claim
 	case CLAIM_RENEWED:
 		CHECK(k, known && answer->session == known->session);
 		CHECK(k, answer->expires >= known->expires);
+		if (claim->expires != 0 && (!k->limits.sliding || claim->expires != known->expires))
+			CHECK(k, answer->expires == known->expires);
 		known->expires = answer->expires;
 		return;
 	case CLAIM_REFUSED:

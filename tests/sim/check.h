@@ -41,7 +41,8 @@ struct check {
 	uint32_t present_count, present_max;
 	uint64_t threshold, floor, threshold_rank;
 	uint64_t forgotten; // largest key of a ticket that need not be known any more
-	uint64_t overtakes;
+	uint64_t overtakes,
+		overtaken; // grants before present of smaller keys; and how many those were
 };
 
 // Fail with the seed that replays.

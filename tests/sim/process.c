@@ -1,6 +1,8 @@
 // The process: turns of control in the order that controller.h gives, a store that keeps what was
 // committed, and the ways in which both come to grief.
 
+#include "tests/sim/process.h"
+
 #include <stddef.h>
 
 #include "tests/sim/world.h"

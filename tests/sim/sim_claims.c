@@ -19,18 +19,12 @@
 //   sim_claims [SEEDS] [FIRST]
 
 #include "controlplane/claims/claims.h"
-#include "controlplane/store/batch.h"
-#include "controlplane/store/mark.h"
-#include "controlplane/store/store_sqlite.h"
+#include "tests/sim/killable.h"
 #include "tests/unit/store/fault_vfs.h"
-#include "tests/unit/store/store_model.h"
 
-#include <assert.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define LINE 1u
 #define BEGIN_MS 1764583200000ull
@@ -99,14 +93,11 @@ struct seen {
 
 static struct world {
 	uint64_t now_ms, wall_ms; // cluster time; time that does not jump
-	bool is_sqlite, has_lost; // a process was killed unsaved
+	bool has_lost; // a process was killed unsaved
 	uint32_t capacity, session_s;
 	bool is_sliding;
 
-	struct store_model model;
-	struct store *store; // the model's, or SQLite's
-	char place[64];
-	uint32_t life; // processes so far
+	struct killable killable;
 
 	struct place_line *line;
 	uint64_t threshold, floor; // seen so far
@@ -126,97 +117,6 @@ static struct world {
 		uint64_t granted, renewed, ended, killed, killed_unsaved, undone;
 	} total;
 } w;
-
-// The store, whichever it is.
-
-struct wanted {
-	uint64_t id;
-	struct store_session found;
-	bool is_found;
-};
-
-static void look_for(void *ctx, const struct store_record *record)
-{
-	struct wanted *wanted = ctx;
-	if (record->session.visitor != wanted->id)
-		return;
-	wanted->found = record->session;
-	wanted->is_found = true;
-}
-
-// Whether the store has this session, as it is.
-static bool is_saved(uint64_t id, uint64_t session, uint32_t expires)
-{
-	struct wanted wanted = {.id = id};
-	CHECK(store_load(w.store, STORE_GRANTED, UINT64_MAX, look_for, &wanted) == 0);
-	return wanted.is_found && wanted.found.session == session &&
-	       wanted.found.expires >= expires && !wanted.found.is_over;
-}
-
-static void look_for_ended(void *ctx, const struct store_record *record)
-{
-	struct wanted *wanted = ctx;
-	wanted->is_found |= record->ended.session == wanted->id;
-}
-
-static bool is_end_saved(uint64_t session)
-{
-	struct wanted wanted = {.id = session};
-	CHECK(store_load(w.store, STORE_ENDED, UINT64_MAX, look_for_ended, &wanted) == 0);
-	return wanted.is_found;
-}
-
-static const char *file_name(uint32_t life, const char *name)
-{
-	static char names[4][128];
-	static unsigned next;
-	char *made = names[next++ % 4];
-	snprintf(made, sizeof(names[0]), "%s/%u.%s", w.place, life, name);
-	return made;
-}
-
-static void file_copy(const char *name)
-{
-	static char block[1u << 16];
-	int from = open(file_name(w.life, name), O_RDONLY);
-	if (from < 0)
-		return;
-	int to = open(file_name(w.life + 1, name), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-	ssize_t len;
-	while ((len = read(from, block, sizeof(block))) > 0)
-		CHECK(write(to, block, (size_t)len) == len);
-	close(from);
-	close(to);
-}
-
-static void sqlite_open(void)
-{
-	char error[STORE_ERROR_MAX];
-	struct store_sqlite_plan plan = {
-		file_name(w.life, "db"), file_name(w.life, "unsaved"), 50000};
-	int ret = store_sqlite_open(&plan, &w.store, error);
-	if (ret < 0)
-		fprintf(stderr, "%s\n", error);
-	CHECK(ret == 0);
-}
-
-static void sqlite_remove(void)
-{
-	static const char *const names[] = {"db", "db-wal", "unsaved"};
-	for (int i = 0; i < 3; i++)
-		unlink(file_name(w.life, names[i]));
-}
-
-// What a killed process leaves is what its files hold at that moment.
-static void sqlite_kill(void)
-{
-	file_copy("db");
-	file_copy("db-wal");
-	file_copy("unsaved");
-	store_close(w.store, w.now_ms);
-	sqlite_remove();
-	w.life++;
-}
 
 // Workers.
 
@@ -301,8 +201,8 @@ static void park(uint32_t visitor, enum claim_kind kind, uint64_t id, uint64_t k
 // A pass leaves. Here the promises are checked.
 static void check_pass(const struct claim_answer *a)
 {
-	bool is_unsaved = w.store->status.is_unsaved;
-	CHECK(is_unsaved || is_saved(a->visitor, a->session, a->expires));
+	bool is_unsaved = w.killable.store->status.is_unsaved;
+	CHECK(is_unsaved || killable_knows(&w.killable, a->visitor, a->session, a->expires));
 	struct seen *seen = seen_of(a->session);
 	if (!seen) {
 		CHECK(w.now_ms >= w.quiet_until_ms);
@@ -485,17 +385,15 @@ static void process_start(void)
 		.sliding = w.is_sliding,
 		.direct = true};
 	struct controller_bounds bounds = {4096, 256, 256, seed % 2 ? 64 : 0, seed};
-	if (w.is_sqlite)
-		sqlite_open();
-	CHECK(claims_restore_lines(w.store, 10, line_of, NULL) == 0);
+	CHECK(claims_restore_lines(w.killable.store, line_of, NULL) == 0);
 	CHECK(place_begin(w.line, w.now_ms / PLACE_SLOT_MS));
 	w.controller = controller_create(&limits, &bounds, w.line, w.now_ms);
-	w.ended = ended_init(aligned_alloc(64, (ended_bytes(256) + 63) / 64 * 64), 256);
-	w.claims = claims_create(&plan, w.store, w.ended, &seams);
+	w.ended = ended_init(aligned_alloc(64, ended_bytes(256)), 256);
+	w.claims = claims_create(&plan, w.killable.store, w.ended, &seams);
 	CHECK(w.controller && w.claims);
 	struct claims_room room = {LINE, w.session_s, GATE_OPEN, w.controller, w.line};
 	claims_set_rooms(w.claims, &room, 1);
-	CHECK(claims_restore(w.claims, 100000, w.now_ms) == 0);
+	CHECK(claims_restore(w.claims, w.now_ms) == 0);
 	claims_turn(w.claims, NULL, 0, w.now_ms);
 }
 
@@ -520,9 +418,10 @@ static void check_lost(bool is_marked)
 		// was is known before any worker runs.
 		bool is_in = ended_has(w.ended, s->session);
 		if (is_alive(s) && !is_in)
-			CHECK(is_marked || is_saved(s->id, s->session, s->expires));
+			CHECK(is_marked ||
+				killable_knows(&w.killable, s->id, s->session, s->expires));
 		if (s->expires * 1000ull > w.now_ms)
-			CHECK(is_in == is_end_saved(s->session));
+			CHECK(is_in == killable_knows_end(&w.killable, s->session));
 		s->has_ended = is_in || (is_marked && s->has_ended);
 		s->ending_turn = is_in ? 1 : 0;
 	}
@@ -531,20 +430,13 @@ static void check_lost(bool is_marked)
 static void process_kill(void)
 {
 	w.total.killed++;
-	bool is_marked = w.is_sqlite ? w.store->status.is_unsaved || w.store->status.is_unclean
-				     : w.model.is_marked;
-	if (w.is_sqlite)
-		sqlite_kill();
-	else
-		store_model_crash(&w.model, chance(2));
 	process_stop();
+	bool is_marked = killable_kill(&w.killable, chance(2), w.now_ms);
 	w.ring_count = 0;
 	memset(w.requests, 0, sizeof(w.requests));
-	fault_vfs_mode = FAULT_VFS_NONE;
-	w.model.is_failing = false;
 	w.now_ms += random_below(2000);
 	process_start();
-	CHECK(w.store->status.is_unclean == is_marked);
+	CHECK(w.killable.store->status.is_unclean == is_marked);
 	check_lost(is_marked);
 	w.has_lost |= is_marked;
 	w.total.killed_unsaved += is_marked;
@@ -553,14 +445,11 @@ static void process_kill(void)
 }
 
 // The store's weather, for the next while.
-static void change_weather(bool is_fair)
+static void change_weather(void)
 {
 	static const uint64_t delays_ms[] = {0, 0, 5, 30, 300, 1500};
-	w.model.delay_ms = is_fair ? 0 : delays_ms[random_below(6)];
-	w.model.is_failing = !is_fair && w.model.delay_ms == 0 && chance(3);
-	fault_vfs_mode = FAULT_VFS_NONE;
-	if (w.is_sqlite && !is_fair && chance(3))
-		fault_vfs_mode = (enum fault_vfs_mode)(1 + random_below(4));
+	uint64_t delay_ms = delays_ms[random_below(6)];
+	killable_weather(&w.killable, delay_ms, chance(3) ? 1 + (uint32_t)random_below(4) : 0);
 }
 
 static void note_ended(void)
@@ -599,8 +488,8 @@ static void step(bool is_fair)
 	w.now_ms += elapsed_ms + (!is_fair && chance(3000) ? 3000 : 0);
 	w.turn++;
 	workers_run();
-	if (chance(100))
-		change_weather(is_fair);
+	if (!is_fair && chance(100))
+		change_weather();
 	if (!is_fair && chance(700))
 		process_kill();
 	bool is_busy = claims_is_busy(w.claims);
@@ -618,15 +507,10 @@ static void world_begin(void)
 	memset(&w, 0, sizeof(w));
 	random_state = seed * 0x9e3779b97f4a7c15 | 1;
 	w.now_ms = w.wall_ms = BEGIN_MS;
-	w.is_sqlite = seed % SQLITE_EVERY == 0;
 	w.capacity = 1 + (uint32_t)random_below(15);
 	w.session_s = 2 + (uint32_t)random_below(5);
 	w.is_sliding = chance(2);
-	store_model_init(&w.model, 50000);
-	w.store = &w.model.store;
-	snprintf(w.place, sizeof(w.place), "%s/sluice-sim-XXXXXX",
-		access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-	CHECK(!w.is_sqlite || mkdtemp(w.place));
+	killable_begin(&w.killable, seed % SQLITE_EVERY == 0);
 	w.line = aligned_alloc(64, (place_line_bytes(8192) + 63) / 64 * 64);
 	memset(w.line, 0, place_line_bytes(8192));
 	place_line_init(w.line, LINE, 8192);
@@ -637,20 +521,15 @@ static void world_begin(void)
 
 static void world_end(void)
 {
-	CHECK(!w.store->status.is_unsaved && !w.store->status.is_unclean);
+	CHECK(!w.killable.store->status.is_unsaved && !w.killable.store->status.is_unclean);
 	for (uint32_t i = 0; i < w.seen_count; i++) {
 		const struct seen *s = &w.seen[i];
 		if (is_alive(s))
-			CHECK(is_saved(s->id, s->session, s->expires));
+			CHECK(killable_knows(&w.killable, s->id, s->session, s->expires));
 	}
 	CHECK(w.total.granted > 0);
 	process_stop();
-	if (w.is_sqlite) {
-		store_close(w.store, w.now_ms);
-		sqlite_remove();
-		CHECK(rmdir(w.place) == 0);
-	}
-	store_model_fini(&w.model);
+	killable_end(&w.killable, w.now_ms);
 	free(w.line);
 }
 
@@ -664,7 +543,7 @@ int main(int argc, char **argv)
 		world_begin();
 		while (w.wall_ms < BEGIN_MS + RUN_MS)
 			step(false);
-		change_weather(true);
+		killable_weather(&w.killable, 0, 0);
 		while (w.wall_ms < BEGIN_MS + RUN_MS + SETTLE_MS)
 			step(true);
 		world_end();

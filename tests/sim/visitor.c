@@ -1,5 +1,7 @@
 // Visitors, and the worker that answers them: what is decided without control, as the gate does it.
 
+#include "tests/sim/visitor.h"
+
 #include <stddef.h>
 
 #include "dataplane/gate/pace.h"
@@ -63,13 +65,13 @@ static void show_place(struct world *w, uint32_t who)
 // Remember what a visitor reads about its wait, once the range is that of a steady line.
 static void show_wait(struct world *w, struct world_visitor *v)
 {
-	const double low = (double)w->line->wait_low / 4294967296.0;
-	const double high = (double)w->line->wait_high / 4294967296.0;
-	if (w->line->wait_high == UINT64_MAX || high > low * 1.8 || v->wait_ms)
+	const struct place_line *line = w->line;
+	if (v->wait_ms || line->wait_high == UINT64_MAX ||
+		line->wait_high > line->wait_low + line->wait_low * 4 / 5)
 		return;
 	v->wait_ms = w->now_ms;
-	v->wait_low = low * (double)v->ahead;
-	v->wait_high = high * (double)v->ahead;
+	v->wait_low_s = (v->ahead * line->wait_low >> 32) + line->door_wait_ms / 1000;
+	v->wait_high_s = (v->ahead * line->wait_high >> 32) + (line->door_wait_ms + 999) / 1000;
 }
 
 static void wait_on(struct world *w, uint32_t who, uint32_t tab)
@@ -236,10 +238,10 @@ static void begin_shopping(struct world *w, uint32_t who, const struct claim_ans
 		w->last_ticket_granted_ms = w->now_ms;
 	if (v->wait_ms) {
 		const double waited = (double)(w->now_ms - v->wait_ms) / 1000;
+		const double low = (double)v->wait_low_s, high = (double)v->wait_high_s;
 		w->wait_cases++;
-		w->wait_hits += waited >= v->wait_low && waited <= v->wait_high;
-		const double middle = (v->wait_low + v->wait_high) / 2;
-		w->wait_wide += v->wait_low < 0.7499 * middle || v->wait_high > 1.2501 * middle;
+		w->wait_hits += waited >= low && waited <= high;
+		w->wait_wide += high - low > 0.25 * (low + high) + 1;
 	}
 	const uint32_t range = w->plan.shop_max_ms - w->plan.shop_min_ms;
 	if (w->plan.shop_max_ms > 0)
@@ -323,7 +325,7 @@ void visitor_renew(struct world *w, uint32_t who)
 			(struct claim){.kind = CLAIM_RENEW,
 				.visitor = v->id,
 				.session = v->session,
-				.expires = v->expires});
+				.expires = world_random(w, 4) ? v->expires : 0});
 }
 
 // Everybody who has never come comes now.

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "tests/sim/process.h"
+#include "tests/sim/visitor.h"
 #include "tests/unit/controller/random.h"
 
 #define START_MS 1700000000000ull

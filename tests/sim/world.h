@@ -49,8 +49,8 @@ struct world_visitor {
 	uint64_t id, key, session;
 	uint64_t rank, ahead; // as last shown
 	uint64_t arrived_ms, granted_ms, left_ms; // virtual time
-	uint64_t wait_ms; // when the wait was last estimated
-	double wait_low, wait_high; // s from then, if it was estimated in a steady flow
+	uint64_t wait_ms; // when a wait was first shown in a steady flow
+	uint64_t wait_low_s, wait_high_s; // from then, as shown
 	uint32_t expires;
 	uint32_t poll_after; // last told, s
 	uint32_t pending[WORLD_TABS_MAX]; // number of the request that is parked; 0: none
@@ -157,20 +157,3 @@ enum world_event_kind {
 	WORLD_RELEASE,
 	WORLD_RETURN,
 };
-
-// visitor.c
-void visitor_arrive(struct world *w, uint32_t who);
-void visitor_poll(struct world *w, uint32_t who, uint32_t tab);
-void visitor_timeout(struct world *w, uint32_t who, uint32_t tab, uint32_t number);
-void visitor_answer(struct world *w, const struct claim_answer *answer);
-void visitor_shop_ends(struct world *w, uint32_t who);
-void visitor_renew(struct world *w, uint32_t who);
-void visitor_return(struct world *w);
-
-// process.c
-void process_start(struct world *w);
-void process_turn(struct world *w, uint32_t generation);
-void process_crash(struct world *w);
-void process_outage(struct world *w, bool begins);
-void process_reload(struct world *w);
-void process_release(struct world *w);

@@ -4,6 +4,7 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+import tempfile
 import unittest
 
 TIDY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tidy")
@@ -63,7 +64,7 @@ class Rules(unittest.TestCase):
     def test_arrows(self):
         self.found(tidy.check_arrows, "dataplane/worker.c", '#include "config/config.h"')
         self.found(tidy.check_arrows, "config/a.c", '#include "dataplane/snapshot.h"')
-        self.found(tidy.check_arrows, "controlplane/main.c", '#include "dataplane/worker.h"')
+        self.found(tidy.check_arrows, "controlplane/main.c", '#include "dataplane/conn.h"')
         self.clean(tidy.check_arrows, "controlplane/main.c", '#include "dataplane/rings.h"')
         self.found(tidy.check_arrows, "dataplane/gate/a.c", "#include <rte_ring.h>")
 
@@ -71,6 +72,66 @@ class Rules(unittest.TestCase):
         self.found(tidy.check_prefix, "dataplane/x/conn.h", "#pragma once\nint other(void);")
         self.clean(tidy.check_prefix, "dataplane/x/conn.h", "#pragma once\nint conn_open(void);")
         self.found(tidy.check_prefix, "dataplane/x/conn.h", "int conn_open(void);")
+
+    def test_header_comments(self):
+        bare, told = "\nint conn_open(void);", "\n// What.\nint conn_open(void);"
+        self.found(tidy.check_header_comments, "drivers/conn.h", "// File.\n" + bare)
+        self.clean(tidy.check_header_comments, "drivers/conn.h", told + bare)
+        self.found(tidy.check_header_comments, "drivers/conn.h", told + "\n" + bare)
+        self.clean(tidy.check_header_comments, "drivers/conn.c", bare)
+
+    def test_header_comments_of_inline_functions(self):
+        inline = "\nstatic inline int conn_%s(void)\n{\n\treturn 1;\n}\n"
+        told = "\n// What." + inline % "a"
+        self.found(tidy.check_header_comments, "drivers/conn.h", "\n" + inline % "a")
+        self.clean(tidy.check_header_comments, "drivers/conn.h", told + inline % "b")
+        self.found(tidy.check_header_comments, "drivers/conn.h", told + "\nint conn_x;\n" +
+                   inline % "b")
+
+    def test_conditions(self):
+        self.found(tidy.check_conditions, "a.c", "int f(void)\n{\n#ifdef A\n#endif\n}")
+        self.clean(tidy.check_conditions, "a.c", "#if A\nint f(void)\n{\n}\n#endif")
+
+    def test_typedefs(self):
+        self.found(tidy.check_typedefs, "a.h", "typedef struct {")
+        self.found(tidy.check_typedefs, "a.h", "typedef struct conn conn_t;")
+        self.clean(tidy.check_typedefs, "a.h", "typedef int conn_call(void);")
+        self.clean(tidy.check_typedefs, "a.h", "// typedef struct conn conn_t;")
+
+
+class RulesTogether(unittest.TestCase):
+    def test_counters(self):
+        header = ('#define A_COUNTERS(X) \\\n\tX(lost, "a, b") \\\n\tX(late, "c")\n'
+                  '#define B(X) X(no, "d")')
+        for named in ("COUNTER_lost", "SOCKETS_lost", '"lost"', "(lost=1", "a, lost=1", "->lost"):
+            self.assertEqual(list(tidy.check_counters("a.h", header, named + ' "late"')), [])
+        for other in ("", "lost", "COUNTER_lost_too", "COUNTER_late"):
+            self.assertIn("a.h:1: no test names the counter lost",
+                          list(tidy.check_counters("a.h", header, other)))
+
+    def test_keys(self):
+        keys = 'KEY(config, drain, drain_ms, DURATION)\nMAPS(config, sites, sites)\n'
+        self.assertEqual(list(tidy.check_keys("keys.def", keys, 'drain: 1\\nsites: []')), [])
+        self.assertEqual(list(tidy.check_keys("keys.def", keys, "drain_ms sites")),
+                         ["keys.def:1: no test names the key drain"])
+
+    def test_stages(self):
+        worker = ("\nstatic void turn(struct worker *w)\n{\n\tif (take(w))\n\t\tshow(w);\n}\n"
+                  "static void no(void)\n{\n\tother();\n}\n")
+        self.assertEqual(list(tidy.check_stages("README.md", worker, "`take`, `show`")), [])
+        self.assertEqual(list(tidy.check_stages("README.md", worker, "`take`, `shown`")),
+                         ["README.md:1: the stage show of worker.c is not named"])
+
+    def test_examples(self):
+        with tempfile.TemporaryDirectory() as build:
+            self.assertEqual(list(tidy.check_examples(["a.yaml"], build)), [])
+            open(f"{build}/build.ninja", "w").close()
+            self.assertEqual(len(list(tidy.check_examples(["a.yaml"], build))), 1)
+            os.symlink("/bin/true", f"{build}/sluice")
+            self.assertEqual(list(tidy.check_examples(["a.yaml"], build)), [])
+            os.unlink(f"{build}/sluice")
+            os.symlink("/bin/false", f"{build}/sluice")
+            self.assertEqual(len(list(tidy.check_examples(["a.yaml"], build))), 1)
 
 
 if __name__ == "__main__":

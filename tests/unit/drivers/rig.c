@@ -41,7 +41,22 @@ void rig_start(struct rig *rig, struct sockets_plan *plan)
 		assert_int_equal(sockets_address(listener->fd, &listener->address), 0);
 	}
 	rig->address = plan->listeners[0].address;
+	rig->listener = plan->listeners[0].fd;
 	assert_int_equal(sockets_create(plan, &rig->driver), 0);
+}
+
+void rig_begin(struct rig *rig, void **state)
+{
+	struct sockets_plan plan = rig_plan(rig_engine(state));
+	rig_require(plan.engine);
+	rig_start(rig, &plan);
+}
+
+void rig_shrink(struct rig *rig, int bytes)
+{
+	rig->kernel_bytes = bytes; // accepted sockets inherit it
+	assert_int_equal(
+		setsockopt(rig->listener, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
 }
 
 void rig_stop(struct rig *rig)
@@ -165,13 +180,64 @@ uint64_t rig_sum(uint64_t sum, uint64_t at, const char *bytes, size_t len)
 	return sum;
 }
 
+uint64_t rig_pattern_sum(uint64_t end)
+{
+	uint64_t sum = 0;
+	for (uint64_t at = 0; at < end; at++)
+		sum = rig_sum(sum, at, &(char){rig_byte(at)}, 1);
+	return sum;
+}
+
+static void fill_chunk(char *chunk, uint64_t at)
+{
+	for (unsigned i = 0; i < RIG_CHUNK; i++)
+		chunk[i] = rig_byte(at + i);
+}
+
+uint64_t rig_fill(struct rig *rig, struct rig_peer *peer, uint64_t at, uint64_t end)
+{
+	char chunk[RIG_CHUNK];
+	while (at < end && stream_queued(rig->driver, peer->stream) <= rig->driver->queue_high) {
+		fill_chunk(chunk, at);
+		assert_int_equal(rig_write(rig, peer, (struct span){chunk, RIG_CHUNK}), RIG_CHUNK);
+		at += RIG_CHUNK;
+	}
+	return at;
+}
+
+uint64_t rig_client_fill(int fd, uint64_t at, uint64_t end)
+{
+	char chunk[RIG_CHUNK];
+	while (at < end) {
+		size_t len = end - at < RIG_CHUNK ? end - at : RIG_CHUNK;
+		fill_chunk(chunk, at);
+		ssize_t sent = send(fd, chunk, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (sent < 0) {
+			assert_int_equal(errno, EAGAIN);
+			break;
+		}
+		at += (uint64_t)sent;
+	}
+	return at;
+}
+
 int rig_client(const struct rig *rig)
 {
 	struct sockaddr_storage name;
 	socklen_t bytes = address_to_kernel(&rig->address, &name);
 	int fd = socket(name.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(fd >= 0);
+	if (rig->kernel_bytes)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &rig->kernel_bytes, sizeof(int));
 	assert_int_equal(connect(fd, (struct sockaddr *)&name, bytes), 0);
+	return fd;
+}
+
+int rig_client_open(struct rig *rig, struct rig_peer **peer)
+{
+	*peer = &rig->peers[rig->peer_count];
+	int fd = rig_client(rig);
+	RIG_UNTIL(rig, (*peer)->opened);
 	return fd;
 }
 

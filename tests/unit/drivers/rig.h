@@ -29,7 +29,9 @@ struct rig_peer {
 
 struct rig {
 	struct stream_driver *driver;
-	struct stream_address address; // of the listener
+	struct stream_address address; // of the first listener
+	int listener; // its descriptor; the driver's
+	int kernel_bytes; // of rig_shrink(); 0: what the kernel likes
 	struct rig_peer peers[RIG_PEERS_MAX];
 	int peer_count;
 	int events; // in all
@@ -45,7 +47,13 @@ struct rig {
 // rig_start().
 struct sockets_plan rig_plan(enum sockets_engine engine);
 void rig_start(struct rig *rig, struct sockets_plan *plan);
+// With that plan as it is, on the engine in *state; skips the test if the kernel refuses that.
+void rig_begin(struct rig *rig, void **state);
 void rig_stop(struct rig *rig);
+
+// Have the kernel buffer about `bytes` a connection and side, of those to come, so that ours are
+// used whatever the machine allows.
+void rig_shrink(struct rig *rig, int bytes);
 
 // One turn. Returns how many events it gave.
 int rig_turn(struct rig *rig, uint32_t wait_us);
@@ -75,15 +83,26 @@ size_t rig_write(struct rig *rig, struct rig_peer *peer, struct span data);
 // A reaction: send back what came; close at EOF.
 void rig_echo(struct rig *rig, struct rig_peer *peer, const struct stream_event *event);
 
-// A pattern that betrays loss, repetition and exchange: byte `at` of it, and a running sum over
-// bytes that depends on their places.
+// A pattern that betrays loss, repetition and exchange: byte `at` of it, a running sum over bytes
+// that depends on their places, and the sum of the pattern's first `end` bytes.
 char rig_byte(uint64_t at);
 uint64_t rig_sum(uint64_t sum, uint64_t at, const char *bytes, size_t len);
+uint64_t rig_pattern_sum(uint64_t end);
 
-// ---- The other end: non-blocking sockets. ----
+// Write the pattern from `at` on a stream, RIG_CHUNK at a time, to `end` or until more than
+// queue_high is queued. Returns how far it came.
+#define RIG_CHUNK 16384
+uint64_t rig_fill(struct rig *rig, struct rig_peer *peer, uint64_t at, uint64_t end);
+
+// ---- The other end. ----
 
 int rig_client(const struct rig *rig);
+// The same, and its stream has opened.
+int rig_client_open(struct rig *rig, struct rig_peer **peer);
 void rig_client_send(int fd, struct span data);
+
+// Send as much of the pattern from `at` to `end` as the kernel takes now. Returns how far it came.
+uint64_t rig_client_fill(int fd, uint64_t at, uint64_t end);
 
 // Receive exactly `len` bytes while the driver turns. Returns 0, or the errno or EPIPE (FIN) that
 // came instead.

@@ -192,24 +192,32 @@ static void starved_streams_may_be_paused_and_closed(void **state)
 		rig_client_send(fds[i], SPAN("hello"));
 	rig_turn(&rig, 1000);
 	rig_turn(&rig, 0);
+	int later[CLIENTS / 4]; // they take the places of those that are closed now
+	for (int i = 0; i < CLIENTS / 4; i++)
+		later[i] = rig_client(&rig);
 	for (int i = 0; i < CLIENTS; i++) {
 		struct stream *stream = rig.peers[i].stream;
-		if (i % 4 == 0)
+		if (i % 4 == 0) {
 			stream_close(rig.driver, stream, i % 8 == 0);
-		else
-			stream_pause(rig.driver, stream);
-		if (i % 4 == 0)
 			rig.peers[i].stream = NULL;
+		} else if (i % 4 <= 2) {
+			stream_pause(rig.driver, stream);
+		}
 		if (i % 4 == 2)
 			stream_resume(rig.driver, stream);
 	}
-	for (int i = 2; i < CLIENTS; i += 4)
-		RIG_UNTIL(&rig, rig.peers[i].bytes == 5);
-	for (int i = 1; i < CLIENTS; i += 2) {
+	for (int i = 0; i < CLIENTS; i++)
+		if (i % 4 >= 2)
+			RIG_UNTIL(&rig, rig.peers[i].bytes == 5);
+	for (int i = 1; i < CLIENTS; i += 4) {
 		stream_resume(rig.driver, rig.peers[i].stream);
 		RIG_UNTIL(&rig, rig.peers[i].bytes == 5);
 	}
-	assert_int_equal(open_count(), CLIENTS - CLIENTS / 4);
+	for (int i = 0; i < CLIENTS / 4; i++) {
+		rig_client_send(later[i], SPAN("hello"));
+		RIG_UNTIL(&rig, rig.peers[CLIENTS + i].bytes == 5);
+		close(later[i]);
+	}
 	for (int i = 0; i < CLIENTS; i++)
 		close(fds[i]);
 	rig_stop(&rig);
@@ -223,7 +231,8 @@ static void an_empty_send_pool_cuts_the_write(void **state)
 	plan.send_bytes = 4096;
 	rig_require(plan.engine);
 	rig_start(&rig, &plan);
-	static char bytes[16 << 20]; // more than the kernel buffers
+	static char bytes[1 << 20]; // more than the kernel buffers
+	rig_shrink(&rig, 65536);
 	int fds[2];
 	for (int i = 0; i < 2; i++)
 		fds[i] = rig_client(&rig);
@@ -403,7 +412,7 @@ static void late_header_is_closed_and_counted(void **state)
 		send(fd, &V1[i], 1, MSG_NOSIGNAL);
 		rig_rest(&rig, 10);
 	}
-	assert_in_range(rig_clock_ms() - begun, 145, 400);
+	assert_in_range(rig_clock_ms() - begun, 145, RIG_PATIENCE_MS);
 	assert_int_equal(rig_client_end(&rig, fd), ECONNRESET);
 	assert_int_equal(rig.peer_count, 0);
 	close(fd);

@@ -10,7 +10,8 @@
 #include "drivers/sockets/core.h"
 #include "tests/unit/drivers/rig.h"
 
-enum { PAIRS = 24, STEPS = 4000, CHUNK = 20000, SEND_BUFFERS = 128 };
+enum { PAIRS = 24, STEPS = 4000, CHUNK = 20000, SEND_BUFFERS = 12 };
+#define KERNEL_BYTES 8192 // the kernel buffers little, so that ours are used
 
 // A connection seen from both ends.
 struct pair {
@@ -23,6 +24,7 @@ struct pair {
 static struct rig rig; // too large for the stack
 static struct pair pairs[PAIRS];
 static struct pair *newest; // whose stream opens next
+static int queued_writes, cut_writes;
 
 static struct pair *pair_of(const struct rig_peer *peer)
 {
@@ -118,6 +120,8 @@ static void server_writes(struct pair *pair)
 	struct span parts[2] = {{chunk, len / 3}, {chunk + len / 3, len - len / 3}};
 	size_t taken = stream_write(rig.driver, pair->peer->stream, parts, 2);
 	pair->server_sent += taken;
+	queued_writes += stream_queued(rig.driver, pair->peer->stream) > 0;
+	cut_writes += taken < len;
 	if (taken < len)
 		server_closes(pair, rand() % 2);
 }
@@ -183,12 +187,16 @@ static void random_doings(void **state)
 	plan.queue_high = 16384;
 	rig_require(plan.engine);
 	rig_start(&rig, &plan);
+	rig_shrink(&rig, KERNEL_BYTES);
 	rig.react = check;
+	queued_writes = cut_writes = 0;
 	for (int i = 0; i < PAIRS; i++)
 		pairs[i] = (struct pair){.fd = -1};
 	for (int i = 0; i < STEPS; i++)
 		step();
 	end_all();
+	assert_true(queued_writes > 0);
+	assert_true(cut_writes > 0);
 	rig_stop(&rig);
 }
 

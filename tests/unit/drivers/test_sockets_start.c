@@ -18,13 +18,6 @@ static struct rig rig; // too large for the stack
 
 static const struct stream_address loopback6 = {.ip = {[15] = 1}};
 
-static void start(void **state)
-{
-	struct sockets_plan plan = rig_plan(rig_engine(state));
-	rig_require(plan.engine);
-	rig_start(&rig, &plan);
-}
-
 // ---- Plans ----
 
 static void plans_outside_their_limits_are_refused(void **state)
@@ -105,21 +98,26 @@ static void a_second_process_on_the_address_is_noticed(void **state)
 static void ipv6_leaves_ipv4_alone(void **state)
 {
 	(void)state;
-	int six, four;
-	struct stream_address any6 = {0}, any4 = {0};
-	assert_int_equal(sockets_listen(&any6, 1, &six), 0);
-	assert_int_equal(sockets_address(six, &any6), 0);
-	address_set_ipv4(&any4, (uint8_t[4]){0});
-	any4.port = any6.port;
-	assert_int_equal(sockets_listen(&any4, 1, &four), 0);
-	close(six);
-	close(four);
+	int ret = -EADDRINUSE;
+	for (int i = 0; i < 20 && ret == -EADDRINUSE; i++) { // somebody may have that port in IPv4
+		int six, four;
+		struct stream_address any6 = {0}, any4 = {0};
+		assert_int_equal(sockets_listen(&any6, 1, &six), 0);
+		assert_int_equal(sockets_address(six, &any6), 0);
+		address_set_ipv4(&any4, (uint8_t[4]){0});
+		any4.port = any6.port;
+		ret = sockets_listen(&any4, 1, &four);
+		if (ret == 0)
+			close(four);
+		close(six);
+	}
+	assert_int_equal(ret, 0);
 }
 
 // A past process whose connections are still closing is no second process.
 static void a_restart_finds_its_port_free(void **state)
 {
-	start(state);
+	rig_begin(&rig, state);
 	struct stream_address address = rig.address;
 	int client = rig_client(&rig), fd;
 	RIG_UNTIL(&rig, rig.peer_count == 1);
@@ -201,7 +199,7 @@ static void two_listeners_know_their_streams(void **state)
 
 static void draining_refuses_newcomers_and_serves_the_rest(void **state)
 {
-	start(state);
+	rig_begin(&rig, state);
 	rig.react = rig_echo;
 	int fd = rig_client(&rig);
 	RIG_UNTIL(&rig, rig.peer_count == 1);
@@ -297,7 +295,7 @@ static struct rig_peer *connect_to(const struct stream_address *to)
 
 static void connecting_opens_a_stream(void **state)
 {
-	start(state);
+	rig_begin(&rig, state);
 	rig.react = NULL;
 	struct rig_peer *ours = connect_to(&rig.address);
 	assert_int_equal(ours->opened, 0);
@@ -333,7 +331,7 @@ static void connecting_over_ipv6(void **state)
 
 static void a_refused_connect_is_told(void **state)
 {
-	start(state);
+	rig_begin(&rig, state);
 	int fd;
 	struct stream_address nobody = rig.address;
 	nobody.port = 0;
@@ -353,7 +351,7 @@ static void a_refused_connect_is_told(void **state)
 // One that fails before any packet is told like any other, in the next turn.
 static void an_impossible_connect_is_told_later(void **state)
 {
-	start(state);
+	rig_begin(&rig, state);
 	struct stream_address broadcast = {.port = 80};
 	address_set_ipv4(&broadcast, (uint8_t[]){255, 255, 255, 255});
 	struct rig_peer *ours = connect_to(&broadcast);
@@ -365,7 +363,7 @@ static void an_impossible_connect_is_told_later(void **state)
 
 static void a_connect_may_be_given_up(void **state)
 {
-	start(state);
+	rig_begin(&rig, state);
 	for (int i = 0; i < 20; i++) {
 		struct rig_peer *ours = connect_to(&rig.address);
 		if (i % 2)
@@ -383,12 +381,12 @@ static void a_connect_may_be_given_up(void **state)
 
 static void the_turn_tells_the_time(void **state)
 {
-	start(state);
+	rig_begin(&rig, state);
 	rig_settle(&rig);
 	uint64_t before = rig.driver->now_us;
 	assert_true(before / 1000 <= rig_clock_ms());
 	rig_turn(&rig, 30000);
-	assert_in_range(rig.driver->now_us - before, 29000, 500000);
+	assert_in_range(rig.driver->now_us - before, 29000, RIG_PATIENCE_MS * 1000);
 	rig_stop(&rig);
 }
 
@@ -406,7 +404,7 @@ static void idle_connections_cost_nothing(void **state)
 {
 	enum { CLIENTS = 100, MS = 1000 };
 	int fds[CLIENTS];
-	start(state);
+	rig_begin(&rig, state);
 	for (int i = 0; i < CLIENTS; i++)
 		fds[i] = rig_client(&rig);
 	RIG_UNTIL(&rig, rig.peer_count == CLIENTS);

@@ -9,13 +9,6 @@
 
 static struct rig rig; // too large for the stack
 
-static void start(void **state)
-{
-	struct sockets_plan plan = rig_plan(rig_engine(state));
-	rig_require(plan.engine);
-	rig_start(&rig, &plan);
-}
-
 static void *serve_one(void *mind)
 {
 	(void)mind;
@@ -29,7 +22,7 @@ static void made_on_one_thread_and_used_on_another(void **state)
 {
 	char back[5];
 	pthread_t thread;
-	start(state);
+	rig_begin(&rig, state);
 	rig.react = rig_echo;
 	int fd = rig_client(&rig);
 	assert_int_equal(pthread_create(&thread, NULL, serve_one, NULL), 0);
@@ -50,7 +43,7 @@ static void *wake_soon(void *mind)
 
 static void a_wake_ends_the_wait(void **state)
 {
-	start(state);
+	rig_begin(&rig, state);
 	rig_settle(&rig);
 	for (int wakes = 1; wakes <= 1000; wakes *= 10) {
 		pthread_t thread;
@@ -91,7 +84,7 @@ static void counters_are_read_while_they_count(void **state)
 {
 	char back[5];
 	pthread_t thread;
-	start(state);
+	rig_begin(&rig, state);
 	rig.react = rig_echo;
 	atomic_store(&is_over, false);
 	assert_int_equal(pthread_create(&thread, NULL, read_counters, NULL), 0);

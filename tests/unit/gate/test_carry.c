@@ -2,6 +2,7 @@
 
 #include "dataplane/gate/carry.h"
 #include "dataplane/http/head.h"
+#include "tests/unit/gate/append.h"
 #include "tests/unit/gate/guard.h"
 #include "tests/unit/gate/town.h"
 
@@ -81,16 +82,16 @@ static void finds_what_is_carried(void **state)
 	for (size_t i = 0; i < sizeof(collected) / sizeof(collected[0]); i++) {
 		struct http_head head;
 		struct carried found[CARRY_TOKENS_MAX];
-		char text[256] = "", *end = text;
+		char text[256] = "";
 		parse(&head, collected[i].target, collected[i].fields);
 		bool has_others;
 		uint32_t count = carry_collect(&head, &town_rooms[TOWN_DERBY], found, &has_others);
 		for (uint32_t j = 0; j < count; j++)
-			end += sprintf(end, "%c%c%.*s ", "chq"[found[j].carrier],
+			append(text, sizeof(text), "%c%c%.*s ", "chq"[found[j].carrier],
 				found[j].kind == TOKEN_PASS ? 'p' : 't', (int)found[j].text.len,
 				found[j].text.at);
 		if (has_others)
-			strcpy(end, "+");
+			append(text, sizeof(text), "+");
 		if (strcmp(text, collected[i].found) != 0)
 			fail_msg("%s: %s", collected[i].name, text);
 	}
@@ -102,10 +103,10 @@ static void finds_so_many_and_no_more(void **state)
 	(void)state;
 	char fields[4096] = "Sluice-Ticket: T\r\nSluice-Pass: P\r\nCookie: a=b";
 	for (int i = 0; i < 100; i++)
-		strcat(fields, "; sluice-t-x=y");
+		append(fields, sizeof(fields), "; sluice-t-x=y");
 	for (int i = 0; i < GATE_COOKIES_MAX + 1; i++)
-		sprintf(fields + strlen(fields), "; sluice-t-derby=%d", i);
-	strcat(fields, "\r\n");
+		append(fields, sizeof(fields), "; sluice-t-derby=%d", i);
+	append(fields, sizeof(fields), "\r\n");
 	struct http_head head;
 	struct carried found[CARRY_TOKENS_MAX + 1];
 	parse(&head, "/derby?sluice_ticket=T", fields);
@@ -182,7 +183,7 @@ static const char *stale_text(const struct carry_stale *stale)
 	static char text[8192];
 	text[0] = 0;
 	for (uint32_t i = 0; i < stale->count; i++)
-		sprintf(text + strlen(text), "%.*s ", (int)stale->names[i].len, stale->names[i].at);
+		append(text, sizeof(text), "%.*s ", (int)stale->names[i].len, stale->names[i].at);
 	return text;
 }
 
@@ -241,9 +242,9 @@ static void names_have_a_longest(void **state)
 	(void)state;
 	char cookie[128] = "sluice-t-";
 	memset(cookie + 9, 'a', GATE_NAME_MAX + 1);
-	strcpy(cookie + 9 + GATE_NAME_MAX + 1, "=x");
+	memcpy(cookie + 9 + GATE_NAME_MAX + 1, "=x", 3);
 	assert_string_equal(stale_of(cookie, -1, 0), "");
-	strcpy(cookie + 9 + GATE_NAME_MAX, "=x");
+	memcpy(cookie + 9 + GATE_NAME_MAX, "=x", 3);
 	assert_int_equal(strlen(stale_of(cookie, -1, 0)), 9 + GATE_NAME_MAX + 1);
 }
 
@@ -275,7 +276,7 @@ static const struct gate_map many = {.room_count = MANY, .rooms = many_rooms};
 static void many_init(void)
 {
 	for (int i = 0; i < MANY; i++) {
-		sprintf(many_names[i], "r%02d", i);
+		snprintf(many_names[i], sizeof(many_names[i]), "r%02d", i % MANY);
 		many_rooms[i] = (struct gate_room){
 			.name = {many_names[i], 3}, .index = i, .line_id = 100 + i};
 	}
@@ -287,11 +288,11 @@ static const char *stale_of_many(int count, int own, uint32_t adds, struct carry
 {
 	static char fields[GUARD_BYTES];
 	struct http_head head;
-	char *end = fields + sprintf(fields, "Cookie: ");
+	snprintf(fields, sizeof(fields), "Cookie: a=b");
 	for (int i = 0; i < count; i++)
-		end += sprintf(end, "%ssluice-t-r%02d=%s", i ? "; " : "", i,
+		append(fields, sizeof(fields), "; sluice-t-r%02d=%s", i,
 			token_text(TOKEN_TICKET, 100 + i, 1, NOW - i, 0));
-	strcpy(end, "\r\n");
+	append(fields, sizeof(fields), "\r\n");
 	parse(&head, "/", fields);
 	carry_stale_find(&many, &head, own < 0 ? NULL : &many_rooms[own], adds, NOW, stale);
 	return stale_text(stale);
@@ -379,13 +380,14 @@ static void raw_heads_are_bounded(void **state)
 	(void)state;
 	static char bytes[200000];
 	struct http_head head;
-	char *end = bytes + sprintf(bytes, "GET / HTTP/1.1\r\n");
+	snprintf(bytes, sizeof(bytes), "GET / HTTP/1.1\r\n");
 	for (int i = 0; i < HTTP_FIELDS_MAX + 1; i++)
-		end += sprintf(end, "Cookie: a%d=b\r\n", i);
-	carry_salvage((struct span){bytes, end - bytes}, &head);
+		append(bytes, sizeof(bytes), "Cookie: a%d=b\r\n", i);
+	carry_salvage((struct span){bytes, strlen(bytes)}, &head);
 	assert_int_equal(head.field_count, HTTP_FIELDS_MAX);
-	memset(end, ' ', sizeof(bytes) - (end - bytes));
-	strcpy(bytes + HTTP_HEAD_BYTES_MAX - 8, "\r\nHost: shop.example\r\n");
+	memset(bytes + strlen(bytes), ' ', sizeof(bytes) - strlen(bytes));
+	const char late[] = "\r\nHost: shop.example\r\n";
+	memcpy(bytes + HTTP_HEAD_BYTES_MAX - 8, late, sizeof(late));
 	carry_salvage((struct span){bytes, sizeof(bytes)}, &head);
 	assert_null(head.host.at);
 }

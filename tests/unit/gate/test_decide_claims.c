@@ -173,18 +173,18 @@ static void a_sliding_pass_asks_in_the_second_half(void **state)
 {
 	(void)state;
 	room.sliding = true;
-	carry_pass(LIFE_S / 2 - 1, CARRY_COOKIE);
+	carry_pass(LIFE_S / 2, CARRY_COOKIE); // perhaps a part of a second too soon
 	run();
 	assert_int_equal(decision.action, DECIDE_FORWARD);
 	scene(NULL);
 	room.sliding = true;
-	carry_pass(LIFE_S / 2, CARRY_COOKIE);
+	carry_pass(LIFE_S / 2 + 1, CARRY_COOKIE);
 	run();
 	assert_int_equal(decision.action, DECIDE_CLAIM);
 	assert_int_equal(decision.claim.kind, CLAIM_RENEW);
 	assert_int_equal(decision.claim.session, 0x5e55);
 	assert_int_equal(decision.claim.visitor, 0xabc);
-	assert_int_equal(decision.claim.expires, NOW_S + LIFE_S / 2);
+	assert_int_equal(decision.claim.expires, NOW_S + LIFE_S / 2 - 1);
 	assert_int_equal(decision.claim.key, 0);
 	room.mode = GATE_MODE_OFF; // nothing to renew
 	run();
@@ -253,7 +253,8 @@ static void a_pass_whose_session_is_over_counts_as_none(void **state)
 	assert_int_equal(decision.action, DECIDE_CLAIM); // now for its ticket
 	assert_int_equal(decision.claim.kind, CLAIM_CALLED);
 	scene(NULL);
-	carry_pass(LIFE_S, CARRY_COOKIE);
+	room.sliding = true;
+	carry_pass(LIFE_S / 2, CARRY_COOKIE);
 	atomic_store(&line->open, 1);
 	run_answered(CLAIM_RENEW, CLAIM_LAPSED);
 	assert_int_equal(decision.claim.kind, CLAIM_DIRECT); // or as a newcomer
@@ -263,18 +264,31 @@ static void a_pass_whose_session_is_over_counts_as_none(void **state)
 	assert_true(decision.clears_pass);
 }
 
-static void a_pass_that_ran_out_lives_again_if_the_origin_renewed_it(void **state)
+static void a_pass_renewed_by_command_is_told_with_the_next_answer(void **state)
 {
 	(void)state;
-	carry_pass(LIFE_S, CARRY_COOKIE);
-	run_answered(CLAIM_RENEW, CLAIM_RENEWED);
+	carry_pass(LIFE_S / 4, CARRY_COOKIE);
+	input.pass_renewed = NOW_S + LIFE_S;
+	run();
 	assert_int_equal(decision.action, DECIDE_FORWARD);
 	assert_true(decision.sets_pass);
+	assert_int_equal(decision.pass.expires, NOW_S + LIFE_S);
+	assert_int_equal(decision.ends_s, NOW_S + LIFE_S);
 	request.route = GATE_ROUTE_STATUS;
-	run_answered(CLAIM_RENEW, CLAIM_RENEWED);
+	run();
 	assert_int_equal(decision.status.state, STATUS_admitted);
 	assert_int_equal(decision.status.expires, NOW_S + LIFE_S);
 	assert_true(decision.sets_pass);
+}
+
+static void a_pass_that_ran_out_is_refused_though_it_was_renewed(void **state)
+{
+	(void)state;
+	carry_pass(LIFE_S, CARRY_COOKIE);
+	input.pass_renewed = NOW_S + LIFE_S;
+	run();
+	assert_int_equal(decision.action, DECIDE_ANSWER);
+	assert_int_equal(decision.answer, DECIDE_PAGE);
 }
 
 int main(void)
@@ -298,7 +312,8 @@ int main(void)
 		STORY(a_pass_still_valid_goes_on_when_control_is_late),
 		STORY(a_pass_that_is_not_renewed_goes_on),
 		STORY(a_pass_whose_session_is_over_counts_as_none),
-		STORY(a_pass_that_ran_out_lives_again_if_the_origin_renewed_it),
+		STORY(a_pass_renewed_by_command_is_told_with_the_next_answer),
+		STORY(a_pass_that_ran_out_is_refused_though_it_was_renewed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

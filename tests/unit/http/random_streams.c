@@ -26,7 +26,7 @@ static size_t random_stream(char out[STREAM_BYTES_MAX])
 		const char *word = words[dice(sizeof(words) / sizeof(words[0]))];
 		size_t word_bytes = strlen(word);
 		if (noise == 0 || dice(1 + noise * noise * 8) == 0)
-			out[len++] = dice(256);
+			out[len++] = (char)dice(256);
 		else if (len + word_bytes <= max)
 			len = (char *)mempcpy(out + len, word, word_bytes) - out;
 		else

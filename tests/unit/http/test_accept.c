@@ -2,11 +2,11 @@
 
 #include "dataplane/http/accept.h"
 #include "tests/unit/http/guard.h"
+#include "tests/unit/http/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -15,105 +15,109 @@
 // The head of a request with field lines `name`: each line of `values`, cut at '\n'; none if NULL.
 static const struct http_head *head_with(const char *name, const char *values)
 {
-	static struct http_head head;
 	static const struct http_limits limits = {8192, 16384, 100};
-	char input[2000];
-	int len = sprintf(input, "GET / HTTP/1.1\r\nHost: a\r\n");
+	static struct http_head head;
+	static struct text input;
+	text_clear(&input);
+	text_add(&input, "GET / HTTP/1.1\r\nHost: a\r\n");
 	while (values) {
-		int line = strcspn(values, "\n");
-		len += sprintf(input + len, "%s: %.*s\r\n", name, line, values);
-		values = values[line] ? values + line + 1 : NULL;
+		size_t bytes = strcspn(values, "\n");
+		text_add(&input, "%s: %.*s\r\n", name, (int)bytes, values);
+		values = values[bytes] ? values + bytes + 1 : NULL;
 	}
-	sprintf(input + len, "\r\n");
-	assert_int_equal(http_request_parse(guard_string(input), &limits, &head), HTTP_OK);
+	text_add(&input, "\r\n");
+	struct span in = guard_copy(text_span(&input));
+	assert_int_equal(http_request_parse(in, &limits, &head), HTTP_OK);
 	return &head;
 }
+
+enum { ABSENT = 1, ANY = 2, NAMES = 4, JSON = 8 };
+static const struct {
+	const char *accept;
+	unsigned expected;
+} types_of[] = {
+	{NULL, ABSENT},
+	{"", 0},
+	{"*/*", ANY},
+	{"text/html", NAMES},
+	{"application/json", NAMES | JSON},
+	{"application/json, */*", NAMES | JSON},
+	{"*/*, application/json", NAMES | JSON},
+	{"text/html, */*", NAMES},
+	{"text/html, application/json", NAMES},
+	{"application/json, text/html", NAMES},
+	{"application/json, text/html;q=0.9", NAMES | JSON},
+	{"application/json;q=0.9, text/html", NAMES},
+	{"application/json;q=0.9, text/html;q=0.8, */*;q=1", NAMES | JSON},
+	{"application/json;q=0.1, */*;q=0.2", NAMES},
+	{"application/json;q=0.2, */*;q=0.1", NAMES | JSON},
+	{"application/json;q=0", 0},
+	{"application/json;q=0, text/html;q=0", 0},
+	{"text/html;q=0", 0},
+	{"text/html;q=0, */*", JSON},
+	{"application/json;q=0, */*", 0},
+	{"application/json;q=0.0, text/html;q=0.000, */*;q=0.5", 0},
+	{"text/*", 0},
+	{"application/*", JSON},
+	{"application/*, */*", JSON},
+	{"application/*, text/*", 0},
+	{"application/json, text/*", NAMES | JSON},
+	{"application/*, text/html", NAMES},
+	{"application/*;q=0.9, text/*;q=0.8", JSON},
+	{"application/*;q=0.9, application/json;q=0.1, text/html;q=0.5", NAMES},
+	{"APPLICATION/JSON", NAMES | JSON},
+	{"application/json;charset=utf-8", NAMES | JSON},
+	{"application/json ; charset=\"a,b;q=0\" ; Q=0.5, text/html;q=0.4", NAMES | JSON},
+	{"application/json;a=\"\\\"\", text/html;q=0.5", NAMES | JSON},
+	{"application/json;q=0.5;ext=1, text/html;q=0.4", NAMES | JSON},
+	{"application/json;;q=0.5, text/html;q=0.4", NAMES | JSON},
+	{",, application/json ,", NAMES | JSON},
+	{"application/json\ntext/html;q=0.5", NAMES | JSON},
+	{"text/html;q=0.5\napplication/json", NAMES | JSON},
+	{"*/*\n*/*", 0},
+	{"*/*;q=0.8", 0},
+	{"*/*, image/png", 0},
+	{"image/png", 0},
+	{"application/problem+json", 0},
+	{"text/html, application/xhtml+xml, application/xml;q=0.9, image/webp, */*;q=0.8",
+		NAMES}, // a browser's
+	{"application/json, text/plain, */*", NAMES | JSON}, // a script's
+	{"text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", NAMES}, // Java's
+	// against the grammar: that element is ignored
+	{"application/json;q=2", 0},
+	{"application/json;q=1.001", 0},
+	{"application/json;q=0.1234", 0},
+	{"application/json;q=.5", 0},
+	{"application/json;q=-1", 0},
+	{"application/json;q=", 0},
+	{"application/json;q", 0},
+	{"application/json;q =1", 0},
+	{"application/json;q= 1", 0},
+	{"application/json;q=1x", 0},
+	{"application/json;q=\"1\"", 0},
+	{"application/json;a=b c", 0},
+	{"application/json;=b", 0},
+	{"application/json;a=\"b, text/html", 0},
+	{"application /json", 0},
+	{"application/json text/html", 0},
+	{"application/json;q=x, text/html;q=0.1", NAMES},
+	// valid, at the edges
+	{"application/json;q=1., text/html;q=0.999", NAMES | JSON},
+	{"application/json;q=1.000, text/html;q=0.999", NAMES | JSON},
+	{"application/json;q=0.001, text/html;q=0.", NAMES | JSON},
+	{"application/json;q=0.5, application/json;q=0.9, text/html;q=0.7", NAMES | JSON},
+};
 
 static void types(void **state)
 {
 	(void)state;
-	enum { ABSENT = 1, ANY = 2, NAMES = 4, JSON = 8 };
-	static const struct {
-		const char *accept;
-		unsigned expected;
-	} cases[] = {
-		{NULL, ABSENT},
-		{"", 0},
-		{"*/*", ANY},
-		{"text/html", NAMES},
-		{"application/json", NAMES | JSON},
-		{"application/json, */*", NAMES | JSON},
-		{"*/*, application/json", NAMES | JSON},
-		{"text/html, */*", NAMES},
-		{"text/html, application/json", NAMES},
-		{"application/json, text/html", NAMES},
-		{"application/json, text/html;q=0.9", NAMES | JSON},
-		{"application/json;q=0.9, text/html", NAMES},
-		{"application/json;q=0.9, text/html;q=0.8, */*;q=1", NAMES | JSON},
-		{"application/json;q=0.1, */*;q=0.2", NAMES},
-		{"application/json;q=0.2, */*;q=0.1", NAMES | JSON},
-		{"application/json;q=0", 0},
-		{"application/json;q=0, text/html;q=0", 0},
-		{"text/html;q=0", 0},
-		{"text/html;q=0, */*", JSON},
-		{"application/json;q=0, */*", 0},
-		{"application/json;q=0.0, text/html;q=0.000, */*;q=0.5", 0},
-		{"text/*", 0},
-		{"application/*", JSON},
-		{"application/*, */*", JSON},
-		{"application/*, text/*", 0},
-		{"application/json, text/*", NAMES | JSON},
-		{"application/*, text/html", NAMES},
-		{"application/*;q=0.9, text/*;q=0.8", JSON},
-		{"application/*;q=0.9, application/json;q=0.1, text/html;q=0.5", NAMES},
-		{"APPLICATION/JSON", NAMES | JSON},
-		{"application/json;charset=utf-8", NAMES | JSON},
-		{"application/json ; charset=\"a,b;q=0\" ; Q=0.5, text/html;q=0.4", NAMES | JSON},
-		{"application/json;q=0.5;ext=1, text/html;q=0.4", NAMES | JSON},
-		{"application/json;;q=0.5, text/html;q=0.4", NAMES | JSON},
-		{",, application/json ,", NAMES | JSON},
-		{"application/json\ntext/html;q=0.5", NAMES | JSON},
-		{"text/html;q=0.5\napplication/json", NAMES | JSON},
-		{"*/*\n*/*", 0},
-		{"*/*;q=0.8", 0},
-		{"*/*, image/png", 0},
-		{"image/png", 0},
-		{"application/problem+json", 0},
-		{"text/html, application/xhtml+xml, application/xml;q=0.9, image/webp, */*;q=0.8",
-			NAMES}, // a browser's
-		{"application/json, text/plain, */*", NAMES | JSON}, // a script's
-		{"text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", NAMES}, // Java's
-		// against the grammar: that element is ignored
-		{"application/json;q=2", 0},
-		{"application/json;q=1.001", 0},
-		{"application/json;q=0.1234", 0},
-		{"application/json;q=.5", 0},
-		{"application/json;q=-1", 0},
-		{"application/json;q=", 0},
-		{"application/json;q", 0},
-		{"application/json;q =1", 0},
-		{"application/json;q= 1", 0},
-		{"application/json;q=1x", 0},
-		{"application/json;q=\"1\"", 0},
-		{"application/json;a=b c", 0},
-		{"application/json;=b", 0},
-		{"application/json;a=\"b, text/html", 0},
-		{"application /json", 0},
-		{"application/json text/html", 0},
-		{"application/json;q=x, text/html;q=0.1", NAMES},
-		// valid, at the edges
-		{"application/json;q=1., text/html;q=0.999", NAMES | JSON},
-		{"application/json;q=1.000, text/html;q=0.999", NAMES | JSON},
-		{"application/json;q=0.001, text/html;q=0.", NAMES | JSON},
-		{"application/json;q=0.5, application/json;q=0.9, text/html;q=0.7", NAMES | JSON},
-	};
-	for (size_t i = 0; i < LENGTH(cases); i++) {
-		struct accept_types got = accept_types(head_with("Accept", cases[i].accept));
+	for (size_t i = 0; i < LENGTH(types_of); i++) {
+		struct accept_types got = accept_types(head_with("Accept", types_of[i].accept));
 		unsigned flags = (got.is_absent ? ABSENT : 0) | (got.is_any ? ANY : 0) |
 				 (got.names_html_or_json ? NAMES : 0) |
 				 (got.ranks_json_first ? JSON : 0);
-		if (flags != cases[i].expected)
-			fail_msg("%s: %x", cases[i].accept, flags);
+		if (flags != types_of[i].expected)
+			fail_msg("%s: %x", types_of[i].accept, flags);
 	}
 }
 

@@ -3,11 +3,11 @@
 #include "dataplane/http/chunk.h"
 #include "tests/unit/http/dice.h"
 #include "tests/unit/http/guard.h"
+#include "tests/unit/http/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -151,35 +151,45 @@ static void what_follows_is_left(void **state)
 	}
 }
 
+static enum chunk_result decode_text(const struct text *in, size_t *out_bytes)
+{
+	static char out[TEXT_BYTES_MAX];
+	size_t used;
+	return decode(text_span(in), in->len, out, out_bytes, &used);
+}
+
 static void size_lines_and_trailers_are_bounded(void **state)
 {
 	(void)state;
-	static char in[2 * CHUNK_TRAILER_BYTES_MAX], out[sizeof(in)];
-	size_t out_bytes, used;
-	for (size_t beyond = 0; beyond < 2; beyond++) {
+	static struct text in;
+	size_t out_bytes;
+	const int line_zeros = CHUNK_LINE_BYTES_MAX - strlen("1;");
+	const int trailer_zeros = CHUNK_TRAILER_BYTES_MAX - strlen("A:b\r\nC:\r\n");
+	for (int beyond = 0; beyond < 2; beyond++) {
 		enum chunk_result expected = beyond ? CHUNK_TOO_LARGE : CHUNK_MORE;
+		text_clear(&in);
+		text_add(&in, "1;%0*d\r\n", line_zeros + beyond, 0);
+		assert_int_equal(decode_text(&in, &out_bytes), expected);
 
-		int len = sprintf(in, "1;%0*d", (int)(CHUNK_LINE_BYTES_MAX - 2 + beyond), 0);
-		len += sprintf(in + len, "\r\n");
-		struct span line = {in, len};
-		assert_int_equal(decode(line, len, out, &out_bytes, &used), expected);
-
-		len = sprintf(in, "0\r\nA:b\r\nC:%0*d",
-			(int)(CHUNK_TRAILER_BYTES_MAX - strlen("A:b\r\nC:\r\n") + beyond), 0);
-		len += sprintf(in + len, "\r\n");
-		struct span trailer = {in, len};
-		assert_int_equal(decode(trailer, len, out, &out_bytes, &used), expected);
-		len += sprintf(in + len, "\r\n");
-		trailer.len = len;
-		assert_int_equal(decode(trailer, len, out, &out_bytes, &used),
-			beyond ? CHUNK_TOO_LARGE : CHUNK_DONE);
+		text_clear(&in);
+		text_add(&in, "0\r\nA:b\r\nC:%0*d\r\n", trailer_zeros + beyond, 0);
+		assert_int_equal(decode_text(&in, &out_bytes), expected);
+		text_add(&in, "\r\n");
+		assert_int_equal(
+			decode_text(&in, &out_bytes), beyond ? CHUNK_TOO_LARGE : CHUNK_DONE);
 	}
-	// each line has the whole bound
-	int len = 0;
+}
+
+static void each_size_line_has_the_whole_bound(void **state)
+{
+	(void)state;
+	static struct text in;
+	size_t out_bytes;
+	text_clear(&in);
 	for (unsigned chunk = 0; chunk < 3; chunk++)
-		len += sprintf(in + len, "1;%0*d\r\nx\r\n", (int)(CHUNK_LINE_BYTES_MAX - 2), 0);
-	len += sprintf(in + len, "0\r\n\r\n");
-	assert_int_equal(decode((struct span){in, len}, len, out, &out_bytes, &used), CHUNK_DONE);
+		text_add(&in, "1;%0*d\r\nx\r\n", (int)(CHUNK_LINE_BYTES_MAX - strlen("1;")), 0);
+	text_add(&in, "0\r\n\r\n");
+	assert_int_equal(decode_text(&in, &out_bytes), CHUNK_DONE);
 	assert_int_equal(out_bytes, 3);
 }
 
@@ -189,12 +199,14 @@ static void sizes_are_written_as_printf_writes_them(void **state)
 	for (unsigned bit = 0; bit < 64; bit++) {
 		for (int off = -1; off <= 1; off++) {
 			uint64_t size = (1ull << bit) + off;
-			char out[CHUNK_HEAD_BYTES_MAX], expected[CHUNK_HEAD_BYTES_MAX + 1];
+			char out[CHUNK_HEAD_BYTES_MAX];
+			static struct text expected;
 			if (size == 0)
 				continue;
-			size_t len = sprintf(expected, "%llx\r\n", (unsigned long long)size);
-			assert_int_equal(chunk_head_write(out, size), len);
-			assert_memory_equal(out, expected, len);
+			text_clear(&expected);
+			text_add(&expected, "%llx\r\n", (unsigned long long)size);
+			assert_int_equal(chunk_head_write(out, size), expected.len);
+			assert_memory_equal(out, expected.at, expected.len);
 		}
 	}
 }
@@ -208,7 +220,7 @@ static void random_bodies_come_back(void **state)
 	for (unsigned round = 0; round < 300; round++) {
 		size_t body_bytes = dice(sizeof(body)), at = 0, len = 0, out_bytes, used;
 		for (size_t i = 0; i < body_bytes; i++)
-			body[i] = dice(256);
+			body[i] = (char)dice(256);
 		while (at < body_bytes) {
 			size_t size = 1 + dice(dice(8) ? 1000 : 4);
 			if (size > body_bytes - at)
@@ -236,6 +248,7 @@ int main(void)
 		cmocka_unit_test(nul_is_refused_in_every_framing_state),
 		cmocka_unit_test(what_follows_is_left),
 		cmocka_unit_test(size_lines_and_trailers_are_bounded),
+		cmocka_unit_test(each_size_line_has_the_whole_bound),
 		cmocka_unit_test(sizes_are_written_as_printf_writes_them),
 		cmocka_unit_test(random_bodies_come_back),
 	};

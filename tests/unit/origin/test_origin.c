@@ -186,6 +186,21 @@ static void a_table_changes_between_two_attempts(void **state)
 	}
 }
 
+static void no_more_servers_than_planned(void **state)
+{
+	(void)state;
+	struct story *s = story_plan();
+	s->plan.servers_max = 2;
+	story_start(s);
+	story_table(s, ORIGIN_TABLE_LEAST, 2, 1);
+	assert_int_equal(story_count(s, servers_full), 0);
+	story_table(s, ORIGIN_TABLE_LEAST, 3, 1);
+	assert_int_equal(story_count(s, servers_full), 1);
+	struct origin_server_stat stats[3];
+	assert_int_equal(origin_server_stats(s->o, stats, 3), 2);
+	story_end(s);
+}
+
 static void an_origin_has_limits_of_its_own(void **state)
 {
 	(void)state;
@@ -285,7 +300,7 @@ static void a_turn_has_bounded_work(void **state)
 	static const struct exchange_calls calls = {.ended = count_end};
 	struct story *s = story_plan(); // for its plan, its network and its table
 	s->plan.exchanges_max = s->plan.buffers_max = COUNT;
-	s->o = origin_create(&s->plan, &s->fake.driver, &calls);
+	s->o = origin_create(&s->plan, &s->fake.driver, NULL, &calls);
 	story_table(s, ORIGIN_TABLE_LEAST, 1, 1);
 	origin_tick(s->o, s->now_us);
 	int ends = 0;
@@ -334,6 +349,7 @@ int main(void)
 		cmocka_unit_test(a_request_head_that_does_not_fit_is_431),
 		cmocka_unit_test(another_table),
 		cmocka_unit_test(a_table_changes_between_two_attempts),
+		cmocka_unit_test(no_more_servers_than_planned),
 		cmocka_unit_test(an_origin_has_limits_of_its_own),
 		cmocka_unit_test(a_session_stays_with_its_server),
 		cmocka_unit_test(servers_tell_how_they_do),

@@ -108,7 +108,7 @@ static void the_values_stand_where_they_should(void **state)
 	const char *html = render(ACCEPT_EN);
 	assert_says(html, "<html lang=\"en\">");
 	assert_says(html, "<title>47,382 · You are in line ");
-	assert_says(html, "<noscript><meta http-equiv=\"refresh\" content=\"5  \"></noscript>");
+	assert_says(html, "<noscript><meta http-equiv=\"refresh\" content=\"5  ;url=&#1;\">");
 	assert_says(html, "data-state=\"waiting \"");
 	assert_says(html, "data-room=\"derby ");
 	assert_says(html, "data-poll=\"5  \"");

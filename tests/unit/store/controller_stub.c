@@ -163,6 +163,16 @@ bool controller_leave(struct controller *c, uint64_t key, uint64_t visitor, uint
 	return key != CONTROLLER_STUB_NO_LEAVE;
 }
 
+uint64_t controller_session(struct controller *c, uint64_t visitor, uint32_t *expires)
+{
+	for (uint32_t i = 0; i < c->session_count; i++)
+		if (c->sessions[i].visitor == visitor && c->sessions[i].session != 0) {
+			*expires = c->sessions[i].expires;
+			return c->sessions[i].session;
+		}
+	return 0;
+}
+
 void controller_tick(struct controller *c, uint64_t now_ms)
 {
 	(void)c;

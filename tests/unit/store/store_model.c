@@ -134,6 +134,8 @@ static int model_load(
 			 : kind == STORE_ENDED ? m->ended_count
 			 : kind == STORE_LINE  ? m->line_count
 					       : 0;
+	if (m->load_error)
+		return m->load_error;
 	for (uint32_t i = 0; i < count; i++) {
 		struct store_record r = {.kind = kind};
 		if (i == max)

@@ -12,6 +12,7 @@ struct store_model {
 	struct batch *gathering, *flying; // put; begun
 	uint64_t delay_ms; // from begin to done; 0: within the call
 	bool is_failing; // cannot write: keeps records in memory, unsaved
+	int load_error; // what loading fails with; 0: it does not
 	uint64_t due_ms; // when the flying batch is done
 
 	// What is committed.

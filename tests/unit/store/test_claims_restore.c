@@ -2,6 +2,7 @@
 
 #include "tests/unit/store/turn.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -20,7 +21,7 @@ static void restart_unclean(uint32_t until)
 	turn_world.model.marked_until = until;
 	store_model_crash(&turn_world.model, false);
 	turn_start();
-	assert_int_equal(claims_restore(turn_world.claims, 100, NOW), 0);
+	assert_int_equal(claims_restore(turn_world.claims, NOW), 0);
 }
 
 static void after_an_unclean_end_nobody_new_for_one_session(void **state)
@@ -74,7 +75,7 @@ static void what_the_store_knows_is_taken_over(void **state)
 	save_session(3, 40, NOW_S, false); // not configured now
 	save_session(3, 41, NOW_S - CLAIMS_KEEP_S - 1, false); // nor for long
 	save_session(1, 666, NOW_S + 5, false); // no room
-	assert_int_equal(claims_restore(turn_world.claims, 100, NOW), 0);
+	assert_int_equal(claims_restore(turn_world.claims, NOW), 0);
 	turn_diary("derby.restore(10) derby.restore_over(60) derby.restore_over(70) "
 		   "club.restore_over(20) derby.restore(666)");
 	assert_int_equal(TURN_COUNTED(restored), 4);
@@ -88,12 +89,12 @@ static void what_the_store_knows_is_taken_over(void **state)
 	assert_int_equal(turn_world.model.session_count, 6);
 }
 
-static void more_than_can_be_is_an_error(void **state)
+static void what_cannot_be_read_is_an_error(void **state)
 {
 	(void)state;
-	save_session(1, 10, NOW_S + 1, false);
-	save_session(1, 11, NOW_S + 1, false);
-	assert_true(claims_restore(turn_world.claims, 1, NOW) < 0);
+	turn_world.model.load_error = -EUCLEAN;
+	assert_int_equal(claims_restore(turn_world.claims, NOW), -EUCLEAN);
+	assert_int_equal(claims_restore_lines(&turn_world.model.store, NULL, NULL), -EUCLEAN);
 }
 
 static void sessions_that_ended_stay_ended(void **state)
@@ -106,7 +107,7 @@ static void sessions_that_ended_stay_ended(void **state)
 	turn_world.model.ended[3] =
 		(struct store_ended){3, NOW_S + 100, 113}; // of a room that is no more
 	turn_world.model.ended_count = 4;
-	assert_int_equal(claims_restore(turn_world.claims, 100, NOW), 0);
+	assert_int_equal(claims_restore(turn_world.claims, NOW), 0);
 	turn_diary("derby.restore(10) derby.end(110) derby.free(110)");
 	assert_true(ended_has(turn_world.ended, 110) && ended_has(turn_world.ended, 111) &&
 		    ended_has(turn_world.ended, 113));
@@ -130,17 +131,16 @@ static void lines_are_raised_and_never_lowered(void **state)
 	turn_world.model.lines[1] = (struct store_line){2, 300, 200};
 	turn_world.model.lines[2] = (struct store_line){3, 7, 7};
 	turn_world.model.line_count = 3;
-	assert_int_equal(claims_restore_lines(&turn_world.model.store, 3, line_of, NULL), 0);
+	assert_int_equal(claims_restore_lines(&turn_world.model.store, line_of, NULL), 0);
 	assert_int_equal(turn_world.lines[0]->threshold, 100);
 	assert_int_equal(turn_world.lines[0]->floor, 20);
 	assert_int_equal(turn_world.lines[1]->threshold, 300);
-	assert_true(claims_restore_lines(&turn_world.model.store, 2, line_of, NULL) < 0);
 }
 
 static void a_reload_keeps_what_stays(void **state)
 {
 	(void)state;
-	assert_int_equal(claims_restore(turn_world.claims, 100, NOW), 0);
+	assert_int_equal(claims_restore(turn_world.claims, NOW), 0);
 	turn_with(turn_claim(CLAIM_PASSED, 0), 0);
 	claims_set_state(turn_world.claims, 1, GATE_PAUSED);
 	turn_idle(20);
@@ -153,7 +153,7 @@ static void a_reload_keeps_what_stays(void **state)
 	save_session(5, 10, NOW_S + 100, false); // it was here before
 	save_session(1, 11, NOW_S + 100, false); // known to the controller already
 	claims_set_rooms(turn_world.claims, rooms, 2);
-	assert_int_equal(claims_restore(turn_world.claims, 100, NOW), 0);
+	assert_int_equal(claims_restore(turn_world.claims, NOW), 0);
 	turn_diary("final.restore(10)");
 	turn_idle(40);
 	turn_diary("derby.hold"); // still paused: it is not told again
@@ -164,13 +164,38 @@ static void a_reload_keeps_what_stays(void **state)
 	turn_answers("0:7 granted");
 }
 
-static void a_room_cannot_be_added_while_unsaved(void **state)
+// The store may know a room from before, but not what is kept in memory.
+static void a_room_added_while_unsaved_is_quiet(void **state)
 {
 	(void)state;
-	claims_restore(turn_world.claims, 100, NOW);
+	claims_restore(turn_world.claims, NOW);
 	turn_world.model.is_failing = true;
 	turn_with(turn_claim(CLAIM_DIRECT, 7), 0);
-	assert_true(claims_restore(turn_world.claims, 100, NOW) < 0);
+	struct controller final = {.name = "final", .is_available = true};
+	struct claims_room rooms[] = {
+		turn_derby(), {5, SESSION_S, GATE_OPEN, &final, turn_world.lines[1]}};
+	claims_set_rooms(turn_world.claims, rooms, 2);
+	assert_int_equal(claims_restore(turn_world.claims, NOW), 0);
+	turn_idle(20);
+	turn_diary("final.off final.hold");
+	assert_int_equal(claims_quiet_until(turn_world.claims, 5), NOW + SESSION_S * 1000);
+	assert_int_equal(claims_quiet_until(turn_world.claims, 1), 0);
+}
+
+// The disk was full when the process before died, and it still is.
+static void a_start_while_unsaved(void **state)
+{
+	(void)state;
+	turn_world.model.is_failing = true;
+	restart_unclean(NOW_S + 5);
+	claims_destroy(turn_world.claims);
+	store_put(&turn_world.model.store,
+		&(struct store_record){.kind = STORE_CONFIG, .config = {.ms = NOW}});
+	store_begin(&turn_world.model.store, NOW);
+	assert_true(turn_world.model.store.status.is_unsaved);
+	turn_start();
+	assert_int_equal(claims_restore(turn_world.claims, NOW), 0);
+	assert_true(claims_quiet_until(turn_world.claims, 1) > 0);
 }
 
 #define STORY(story) cmocka_unit_test_setup_teardown(story, turn_begin, turn_end)
@@ -181,11 +206,12 @@ int main(void)
 		STORY(after_an_unclean_end_nobody_new_for_one_session),
 		STORY(sessions_that_were_longer_before),
 		STORY(what_the_store_knows_is_taken_over),
-		STORY(more_than_can_be_is_an_error),
+		STORY(what_cannot_be_read_is_an_error),
 		STORY(sessions_that_ended_stay_ended),
 		STORY(lines_are_raised_and_never_lowered),
 		STORY(a_reload_keeps_what_stays),
-		STORY(a_room_cannot_be_added_while_unsaved),
+		STORY(a_room_added_while_unsaved_is_quiet),
+		STORY(a_start_while_unsaved),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,6 +150,32 @@ static void history_is_bounded(void **state)
 	store_close(s, NOW);
 }
 
+static void append_expires(void *ctx, const struct store_record *record)
+{
+	size_t len = strlen(ctx);
+	snprintf((char *)ctx + len, 64 - len, "%u%s ", record->session.expires,
+		record->session.is_over ? "x" : "");
+}
+
+static void sessions_that_last_longest_come_first(void **state)
+{
+	(void)state;
+	struct store *s = sqlite_place_open();
+	for (uint32_t i = 1; i <= 5; i++) {
+		struct store_record record = sqlite_place_session(i, 100 * i);
+		record.session.line_id = i % 2;
+		store_put(s, &record);
+		record.kind = STORE_OVER;
+		if (i == 4)
+			store_put(s, &record);
+	}
+	store_begin(s, NOW);
+	char order[64] = "";
+	assert_int_equal(store_load(s, STORE_GRANTED, 9, append_expires, order), 0);
+	assert_string_equal(order, "500 300 200 100 400x ");
+	store_close(s, NOW);
+}
+
 static void loading_is_bounded(void **state)
 {
 	(void)state;
@@ -489,6 +515,7 @@ int main(void)
 		STORY(a_session_goes_its_way),
 		STORY(the_clock_drops_what_has_ended),
 		STORY(history_is_bounded),
+		STORY(sessions_that_last_longest_come_first),
 		STORY(loading_is_bounded),
 		STORY(files_are_private),
 		STORY(a_killed_process_loses_nothing),

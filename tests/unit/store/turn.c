@@ -88,8 +88,8 @@ int turn_begin(void **state)
 	store_model_init(&turn_world.model, claims_records(&plan, 100));
 	for (int i = 0; i < 2; i++)
 		turn_world.lines[i] = calloc(1, sizeof(struct place_line));
-	turn_world.ended = ended_init(
-		aligned_alloc(64, (ended_bytes(TURN_ENDED_MAX) + 63) / 64 * 64), TURN_ENDED_MAX);
+	turn_world.ended =
+		ended_init(aligned_alloc(64, ended_bytes(TURN_ENDED_MAX)), TURN_ENDED_MAX);
 	turn_start();
 	return 0;
 }

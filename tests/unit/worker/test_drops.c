@@ -1,0 +1,285 @@
+// What a worker refuses or drops when it is cornered: each is counted by its name and by no other,
+// and the visitor sees what the name says. Drops that any client can provoke are rows of
+// tests/e2e/test_counters.py.
+
+#include "tests/unit/worker/stage.h"
+
+#include "dataplane/gate/place.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define PAGE "GET /derby/ HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n\r\n"
+#define PART "GET /derby/ HTTP/1.1\r\nHo"
+
+static struct stage stage;
+
+static int begin(void **state)
+{
+	(void)state;
+	stage_begin(&stage);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	stage_end(&stage);
+	return 0;
+}
+
+// These drops have been counted, and no others. One list: name, how often.
+struct drop {
+	enum counter counter;
+	uint64_t times;
+};
+#define ONLY(...) only((struct drop[]){__VA_ARGS__, {COUNTER_COUNT, 0}})
+
+static void only(const struct drop *drops)
+{
+	uint64_t expected[COUNTER_COUNT] = {0};
+	for (; drops->counter != COUNTER_COUNT; drops++)
+		expected[drops->counter] = drops->times;
+#define X(name, text) \
+	if (stage_counter(&stage, COUNTER_##name) != expected[COUNTER_##name]) \
+		fail_msg("%s: %lu, not %lu", #name, stage_counter(&stage, COUNTER_##name), \
+			expected[COUNTER_##name]);
+	COUNTERS_DROPS(X)
+#undef X
+}
+
+// Somebody who would be let in at once asks to be.
+static struct fake_stream *newcomer(void)
+{
+	struct fake_stream *visitor = stage_visitor(&stage);
+	atomic_store(&stage.derby->open, 1);
+	stage_says(&stage, visitor, PAGE);
+	return visitor;
+}
+
+static bool has_ticket(const struct fake_stream *visitor)
+{
+	return stage_heard(visitor, "HTTP/1.1 200") == 1 &&
+	       stage_heard(visitor, "Set-Cookie: sluice-t-derby=") == 1;
+}
+
+static void fill_ring(void)
+{
+	struct claim claim = {.kind = CLAIM_PASSED};
+	while (rings_push_claim(stage.rings, &claim))
+		;
+}
+
+static void test_claim_ring_full(void **state)
+{
+	(void)state;
+	fill_ring();
+	struct fake_stream *visitor = newcomer();
+	assert_true(has_ticket(visitor));
+	assert_true(visitor->is_open);
+	ONLY({COUNTER_claim_ring_full, 1});
+}
+
+static void test_claim_timeout(void **state)
+{
+	(void)state;
+	struct fake_stream *visitor = newcomer();
+	stage_turn(&stage, WORKER_CLAIM_MS_MAX - 10);
+	assert_int_equal(visitor->got.len, 0);
+	stage_turn(&stage, 60);
+	assert_true(has_ticket(visitor));
+	assert_true(visitor->is_open);
+	ONLY({COUNTER_claim_timeout, 1});
+}
+
+static void test_parked_full(void **state)
+{
+	(void)state;
+	stage.w->plan.parked_max = 2;
+	newcomer();
+	assert_int_equal(newcomer()->got.len, 0);
+	ONLY({COUNTER_parked_full, 0});
+	struct fake_stream *third = newcomer();
+	assert_true(has_ticket(third));
+	assert_true(third->is_open);
+	ONLY({COUNTER_parked_full, 1});
+}
+
+static void test_claim_gone(void **state)
+{
+	(void)state;
+	struct fake_stream *visitor = newcomer();
+	struct claim claim = stage_claim(&stage);
+	stage_answer(&stage, &claim, CLAIM_REFUSED, 0);
+	assert_true(has_ticket(visitor));
+	stage_answer(&stage, &claim, CLAIM_GRANTED, 77);
+	assert_int_equal(stage_claim(&stage).kind, CLAIM_GONE);
+	ONLY({COUNTER_claim_gone, 1});
+}
+
+// Control takes nothing for so long that the queue of reports fills.
+static void test_reports_full(void **state)
+{
+	(void)state;
+	enum { MANY = 64 };
+	char ticket[65], leave[256], leaves[MANY * sizeof(leave)] = "";
+	struct fake_stream *visitor = stage_visitor(&stage);
+	stage_says(&stage, visitor, PAGE);
+	stage_cookie(visitor, "sluice-t-derby", ticket);
+	snprintf(leave, sizeof(leave),
+		"POST /.sluice/derby/leave HTTP/1.1\r\nHost: localhost\r\n"
+		"Cookie: sluice-t-derby=%s\r\n\r\n",
+		ticket);
+	for (int i = 0; i < MANY; i++)
+		strcat(leaves, leave); // COLD: a test; sized above
+	fill_ring();
+	for (int i = 0; i < (int)WORKER_REPORTS_MAX; i += MANY)
+		stage_says(&stage, visitor, leaves);
+	ONLY({COUNTER_reports_full, 0});
+	stage_forget(visitor);
+	stage_says(&stage, visitor, leave);
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 204"), 1);
+	assert_true(visitor->is_open);
+	ONLY({COUNTER_reports_full, 1});
+	assert_int_equal(stage_counter(&stage, COUNTER_left), WORKER_REPORTS_MAX + 1);
+}
+
+static void take_buffers(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct fake_stream *visitor = stage_visitor(&stage);
+		stage_says(&stage, visitor, PART);
+		assert_int_equal(visitor->got.len, 0);
+	}
+}
+
+static void test_buffers_exhausted_by_heads(void **state)
+{
+	(void)state;
+	take_buffers(STAGE_BUFFERS);
+	ONLY({COUNTER_buffers_exhausted, 0});
+	struct fake_stream *visitor = stage_visitor(&stage);
+	stage_says(&stage, visitor, PART);
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 503"), 1);
+	assert_true(visitor->is_shut);
+	ONLY({COUNTER_buffers_exhausted, 1});
+}
+
+// A request that cannot be kept while control is asked.
+static void test_buffers_exhausted_for_a_claim(void **state)
+{
+	(void)state;
+	take_buffers(STAGE_BUFFERS);
+	struct fake_stream *visitor = newcomer();
+	assert_int_equal(visitor->got.len, 0);
+	assert_true(visitor->was_reset);
+	ONLY({COUNTER_buffers_exhausted, 1});
+}
+
+// Who is let in must get the pass: without memory for it the grant goes back.
+static void test_buffers_exhausted_for_a_pass(void **state)
+{
+	(void)state;
+	struct fake_stream *visitor = newcomer();
+	struct claim claim = stage_claim(&stage);
+	take_buffers(STAGE_BUFFERS - 1);
+	stage_answer(&stage, &claim, CLAIM_GRANTED, 77);
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 503"), 1);
+	assert_true(visitor->is_shut);
+	assert_int_equal(stage_claim(&stage).session, 77);
+	assert_int_equal(stage_counter(&stage, COUNTER_forwarded), 0);
+	ONLY({COUNTER_buffers_exhausted, 1}, {COUNTER_claim_gone, 1});
+}
+
+static void test_write_failed(void **state)
+{
+	(void)state;
+	struct fake_stream *visitor = stage_visitor(&stage);
+	visitor->take_max = 100;
+	stage_says(&stage, visitor, PAGE);
+	assert_true(visitor->was_reset);
+	ONLY({COUNTER_write_failed, 1});
+	visitor = stage_visitor(&stage);
+	visitor->take_max = 100;
+	stage.fake.refuses = true; // this 503 is written by another way
+	stage_says(&stage, visitor, "GET /about HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	assert_true(visitor->was_reset);
+	ONLY({COUNTER_write_failed, 2}, {COUNTER_exchanges_full, 1});
+}
+
+static void test_held(void **state)
+{
+	(void)state;
+	struct fake_stream *visitor = stage_visitor(&stage);
+	char ticket[65], again[256];
+	struct worker_refused refused[GATE_MAP_ROOMS_MAX];
+	stage_says(&stage, visitor, PAGE);
+	stage_cookie(visitor, "sluice-t-derby", ticket);
+	snprintf(again, sizeof(again),
+		"GET /.sluice/derby/status HTTP/1.1\r\nHost: localhost\r\n"
+		"Cookie: sluice-t-derby=%s\r\n\r\n",
+		ticket);
+	atomic_store(&stage.derby->threshold, UINT64_MAX);
+	stage.control_is_late = true;
+	stage_turn(&stage, SNAPSHOT_HOLD_US / 1000 + 1);
+	stage_says(&stage, visitor, again);
+	assert_int_equal(stage_heard(visitor, "\"state\":\"next\""), 1);
+	assert_true(visitor->is_open);
+	assert_false(stage_has_claim(&stage));
+	assert_int_equal(worker_take_refused(stage.w, refused), 1);
+	ONLY({COUNTER_held, 1});
+}
+
+static void test_draining(void **state)
+{
+	(void)state;
+	atomic_store(&stage.words.draining, true);
+	struct fake_stream *visitor = newcomer();
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 503"), 1);
+	assert_true(visitor->is_shut);
+	ONLY({COUNTER_draining, 1});
+}
+
+// What comes behind a request that waits for control is kept as far as the buffer goes.
+static void test_pipeline_full(void **state)
+{
+	(void)state;
+	uint32_t room = stage.w->plan.buffer_bytes - (uint32_t)strlen(PAGE);
+	char *bytes = calloc(1, room + 1);
+	for (uint32_t beyond = 0; beyond <= 1; beyond++) {
+		struct fake_stream *visitor = stage_visitor(&stage);
+		atomic_store(&stage.derby->open, 1);
+		fake_peer_sends(&stage.fake, visitor, SPAN(PAGE));
+		fake_peer_sends(&stage.fake, visitor, (struct span){bytes, room + beyond});
+		stage_turn(&stage, 1);
+		assert_int_equal(visitor->was_reset, beyond);
+		ONLY({COUNTER_pipeline_full, beyond});
+	}
+	free(bytes);
+}
+
+int main(void)
+{
+	if (!stage_open())
+		return 1;
+#define STORY(name) cmocka_unit_test_setup_teardown(name, begin, end)
+	const struct CMUnitTest tests[] = {
+		STORY(test_claim_ring_full),
+		STORY(test_claim_timeout),
+		STORY(test_parked_full),
+		STORY(test_claim_gone),
+		STORY(test_reports_full),
+		STORY(test_buffers_exhausted_by_heads),
+		STORY(test_buffers_exhausted_for_a_claim),
+		STORY(test_buffers_exhausted_for_a_pass),
+		STORY(test_write_failed),
+		STORY(test_held),
+		STORY(test_draining),
+		STORY(test_pipeline_full),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
