@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@
 
 // What OpenSSL holds for the driver now, and the most it held since last asked.
 static size_t held, held_peak;
+static int until_failure; // of an allocation for the driver; 0: none is to come
 
 static void note(size_t more, size_t less)
 {
@@ -31,6 +33,8 @@ static void *count_malloc(size_t len, const char *file, int line)
 {
 	(void)file;
 	(void)line;
+	if (rig_is_inside && until_failure > 0 && --until_failure == 0)
+		return NULL;
 	void *at = malloc(len);
 	note(malloc_usable_size(at), 0);
 	return at;
@@ -132,6 +136,37 @@ static void memory_of_a_stream_to_a_hostile_server(void **state)
 		assert_true(use.peak < TLS_STREAM_BYTES_HOSTILE);
 		assert_int_equal(use.session, 0);
 	}
+	rig_end(rig);
+}
+
+// Each allocation of a connect fails once.
+static void memory_runs_out_in_a_connect(void **state)
+{
+	struct rig *rig = rig_new();
+	struct tls_target target = {rig->trust, rig->name};
+	struct stream_address to = {.port = 443};
+	uint64_t refused = 0;
+	bool has_failed = true;
+	(void)state;
+	rig_open(rig);
+	rig_close(rig, false);
+	size_t before = held;
+	for (int n = 1; has_failed; n++) {
+		until_failure = n;
+		rig_is_inside = true;
+		struct stream *stream = tls_connect(rig->tls, &to, &target, &rig->peer, NULL);
+		has_failed = until_failure == 0;
+		until_failure = 0;
+		refused += !stream;
+		if (stream)
+			stream_close(rig->tls, stream, true);
+		ERR_clear_error(); // texts of the thread's queue, which the next call would clear
+		rig_is_inside = false;
+		assert_int_equal(rig_count(rig, memory_none), refused);
+		assert_true(held <= before); // a session is used up
+	}
+	assert_true(refused > 10);
+	rig_open(rig);
 	rig_end(rig);
 }
 
@@ -303,6 +338,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_of_a_stream_is_bounded_and_given_back),
 		cmocka_unit_test(memory_of_a_stream_to_a_hostile_server),
+		cmocka_unit_test(memory_runs_out_in_a_connect),
 		cmocka_unit_test(key_updates_without_end),
 		cmocka_unit_test(no_renegotiation),
 		cmocka_unit_test(a_chain_that_is_too_long_to_be_true),
