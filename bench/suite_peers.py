@@ -10,17 +10,18 @@ import http.client
 import json
 import os
 import re
+import socket
 import statistics
 import subprocess
 
-from world import BUILD, Failure, HOST, accepts, children_of, cores, folder, free_port, process, \
-    rss_kb, shop, sluice
+from world import BUILD, Failure, HOST, accepts, children_of, cores, folder, free_port, go_first, \
+    process, rss_kb, shop, sluice
 
-TAKES = "takes about five minutes"
-PAIRS = 7
+TAKES = "takes about four minutes"
+PAIRS = 11
 CONNECTIONS = (64, 512)
-COUNTED_S = 2.0
-WRK_S = 2
+COUNTED_S = 1.5
+WRK_S = 1
 TICKETS_MINTED = 1_000_000
 WARM_TICKETS = 50_000  # every page of every pool that minting touches has been touched
 BROWSER = {
@@ -67,7 +68,7 @@ def run():
     served, loading = cores()[-1], cores()[0]
     room = {"capacity": 1, "session": "1h"}  # one is inside; everybody else waits
     with folder() as at, shop(at) as shop_port, \
-            sluice(at, shop_port, room, 4096, workers=[served]) as appliance:
+            sluice(at, shop_port, room, 4096, goes_first=True, workers=[served]) as appliance:
         bench = Bench(at, appliance, loading)
         figures = {"rss_growth_kb": bench.mint()}
         bench.draw_tickets()
@@ -96,7 +97,7 @@ class Bench:
         for pid in pids:
             command += ["--pid", pid]
         run = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                             timeout=600)
+                             timeout=600, preexec_fn=go_first)
         if run.returncode != 0:
             raise Failure(run.stderr.strip())
         return json.loads(run.stdout)
@@ -153,23 +154,22 @@ class Bench:
         return len(raw_answer(port, self.one_poll))
 
     def compare(self, connections, nginx_port, nginx_pids):
-        """Interleaved pairs, each server first in every other one."""
+        """Pairs by the loader, then pairs by wrk; who goes first alternates."""
         ours = (self.appliance.port, [self.appliance.child.pid])
         theirs = (nginx_port, nginx_pids)
-        pairs = []
-        for i in range(PAIRS):
-            order = (ours, theirs) if i % 2 == 0 else (theirs, ours)
-            taken = {server[0]: self.measure(connections, *server) for server in order}
-            pairs.append((taken[ours[0]], taken[theirs[0]]))
-        return summary(connections, pairs)
+        figures = summary(connections, pairs_of(
+            lambda server: self.measure(connections, *server), ours, theirs))
+        rates = pairs_of(lambda server: self.wrk(connections, server[0]), ours, theirs)
+        figures[f"wrk_rate_ratio_{connections}"] = statistics.median(
+            our_rate / their_rate for our_rate, their_rate in rates)
+        return figures
 
     def measure(self, connections, port, pids):
         load = self.load(port, self.polls, pids, "--connections", connections,
                          "--seconds", COUNTED_S)
         return {"cpu_us": load["cpu_s"] / load["answers"] * 1e6,
                 "rate": load["answers"] / load["seconds"],
-                "busy": load["cpu_s"] / load["seconds"],
-                "wrk": self.wrk(connections, port)}
+                "busy": load["cpu_s"] / load["seconds"]}
 
     def wrk(self, connections, port):
         """The raw rate that wrk reaches, with the same requests."""
@@ -178,11 +178,15 @@ class Bench:
         command = ["wrk", "-t1", f"-c{connections}", f"-d{WRK_S}", "-s", script,
                    f"http://{HOST}:{port}/"]
         run = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                             timeout=60, preexec_fn=lambda: os.sched_setaffinity(0, {self.core}))
+                             timeout=60, preexec_fn=self.go_first_on_core)
         rate = re.search(r"Requests/sec:\s+([\d.]+)", run.stdout)
         if run.returncode != 0 or not rate or "Non-2xx" in run.stdout:
             raise Failure(f"wrk: {run.stdout}{run.stderr}")
         return float(rate[1])
+
+    def go_first_on_core(self):
+        go_first()
+        os.sched_setaffinity(0, {self.core})
 
     def checked_share(self):
         """Share of polls whose MAC was computed, not remembered; without it nothing is compared."""
@@ -213,6 +217,17 @@ def counter_of(rows, name):
     raise Failure(f"no counter {name}")
 
 
+def pairs_of(measure, ours, theirs):
+    """What both come to, PAIRS times, one right after the other."""
+    pairs = []
+    for i in range(PAIRS):
+        if i % 2 == 0:
+            pairs.append((measure(ours), measure(theirs)))
+        else:
+            pairs.append((measure(theirs), measure(ours))[::-1])
+    return pairs
+
+
 def summary(connections, pairs):
     def median(of):
         return statistics.median(of(ours, theirs) for ours, theirs in pairs)
@@ -221,7 +236,6 @@ def summary(connections, pairs):
     return {
         f"cpu_ratio_{n}": median(lambda ours, theirs: theirs["cpu_us"] / ours["cpu_us"]),
         f"rate_ratio_{n}": median(lambda ours, theirs: ours["rate"] / theirs["rate"]),
-        f"wrk_rate_ratio_{n}": median(lambda ours, theirs: ours["wrk"] / theirs["wrk"]),
         f"cpu_us_{n}": median(lambda ours, theirs: ours["cpu_us"]),
         f"cpu_us_nginx_{n}": median(lambda ours, theirs: theirs["cpu_us"]),
         f"rate_{n}": median(lambda ours, theirs: ours["rate"]),
@@ -233,7 +247,6 @@ def summary(connections, pairs):
 
 def raw_answer(port, request):
     """The bytes of one answer."""
-    import socket
     with contextlib.closing(socket.create_connection((HOST, port), timeout=10)) as sock:
         sock.sendall(request.encode())
         got = b""
@@ -265,5 +278,5 @@ def nginx_once(at, port, core, body):
     path = at / "nginx.conf"
     path.write_text(NGINX.format(at=at, host=HOST, port=port, mask=1 << core, body=body))
     with process(["nginx", "-c", path, "-e", at / "nginx-error.log"], at / "nginx.log",
-                 lambda: accepts(port)) as child:
+                 lambda: accepts(port), goes_first=True) as child:
         yield child

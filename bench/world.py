@@ -9,6 +9,7 @@ import pathlib
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -39,12 +40,25 @@ def folder():
         shutil.rmtree(path, ignore_errors=True)
 
 
+def go_first():
+    """In a child: before all else that runs on this machine, where that is allowed.
+
+    What is measured should not be who else is at work. The autogroup is what the scheduler looks
+    at where each session is a group of its own (CONFIG_SCHED_AUTOGROUP), else the nice value.
+    """
+    os.setsid()
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, -20)
+        pathlib.Path("/proc/self/autogroup").write_text("-20")
+
+
 @contextlib.contextmanager
-def process(command, log, ready):
+def process(command, log, ready, goes_first=False):
     """Start `command`; give it out once ready() is true; end it with SIGTERM."""
     with open(log, "wb") as out:
         child = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
-                                 stdout=out, stderr=out)
+                                 stdout=out, stderr=out,
+                                 preexec_fn=go_first if goes_first else None)
     try:
         until = time.monotonic() + START_S
         while not ready():
@@ -84,8 +98,8 @@ class Sluice:
 
 
 @contextlib.contextmanager
-def sluice(at, origin_port, room, connections, **top):
-    """Start sluice in the folder `at`, in front of that origin."""
+def sluice(at, origin_port, room, connections, goes_first=False, **top):
+    """Start sluice in the folder `at`, in front of that origin. `top`: keys of the top level."""
     port = free_port()
     config = {
         "listen": [{"address": f"{HOST}:{port}"}],
@@ -103,8 +117,17 @@ def sluice(at, origin_port, room, connections, **top):
     path.write_text(json.dumps(config))  # JSON is YAML
     log = at / "sluice.log"
     command = [BUILD / "sluice", "run", "-c", path]
-    with process(command, log, lambda: ": ready" in log.read_text(errors="replace")) as child:
+    with process(command, log, lambda: ": ready" in log.read_text(errors="replace"),
+                 goes_first) as child:
+        pass_on_warnings(log)
         yield Sluice(path, port, child)
+
+
+def pass_on_warnings(log):
+    """Such as that io_uring is refused: it changes what is measured."""
+    for line in log.read_text(errors="replace").splitlines():
+        if " warning: " in line:
+            print(f"bench/run: {line}", file=sys.stderr)
 
 
 @contextlib.contextmanager

@@ -21,6 +21,14 @@ static uint64_t room_count(const struct config *config)
 	return count;
 }
 
+static bool has_origin_tls(const struct config *config)
+{
+	for (uint32_t i = 0; i < config->sites.count; i++)
+		if (config->sites.at[i].origin && config->sites.at[i].origin->tls)
+			return true;
+	return false;
+}
+
 static uint64_t buffer_count(const struct config *config, uint32_t worker_count)
 {
 	return times(config->buffers->per_worker, worker_count);
@@ -37,6 +45,8 @@ static uint64_t count_per(const struct config *config, enum config_per per, uint
 		return config->connections;
 	case CONFIG_PER_ORIGIN_CONNECTION:
 		return config->origin_connections;
+	case CONFIG_PER_ORIGIN_TLS:
+		return has_origin_tls(config) ? config->origin_connections : 0;
 	case CONFIG_PER_BUFFER:
 		return buffer_count(config, worker_count);
 	case CONFIG_PER_BUFFER_BYTE:

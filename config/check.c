@@ -265,6 +265,15 @@ static void check_origin_loop(struct reading *r, const struct config_site *site)
 		}
 }
 
+static void check_ca(struct reading *r, const struct config_site *site)
+{
+	const struct config_tls *tls = site->origin ? site->origin->tls : NULL;
+	const char *error = tls && r->machine->ca_error ? r->machine->ca_error(tls->ca) : NULL;
+	if (error)
+		reading_fail(r, tls, "ca", READING_WHOLE,
+			"is no use: %s; allowed: a file of certificates in PEM", error);
+}
+
 static bool domain_covers(const char *domain, const char *host)
 {
 	const char *name = strncmp(host, "*.", 2) == 0 ? host + 2 : host;
@@ -399,6 +408,7 @@ static void (*const rules[])(struct reading *) = {
 static void (*const site_rules[])(struct reading *, const struct config_site *) = {
 	check_servers,
 	check_origin_loop,
+	check_ca,
 	check_cookie_domain,
 	check_paths_differ,
 };

@@ -208,6 +208,7 @@ enum config_per {
 	CONFIG_PER_WORKER,
 	CONFIG_PER_CONNECTION,
 	CONFIG_PER_ORIGIN_CONNECTION,
+	CONFIG_PER_ORIGIN_TLS, // origin_connections, if an origin has TLS
 	CONFIG_PER_BUFFER, // buffers.per_worker of each worker
 	CONFIG_PER_BUFFER_BYTE, // buffers.size of each of them
 	CONFIG_PER_HEAD_BYTE, // http.head_max of each of them
@@ -237,6 +238,9 @@ struct config_machine {
 	uint64_t memory_bytes;
 	cpu_set_t cores; // that this process may run on
 	bool (*has_user)(const char *name);
+	// What is wrong with a file of certificates (NULL: the system's), beginning with its name;
+	// NULL: nothing. Without this function such files are not looked at.
+	const char *(*ca_error)(const char *path);
 	struct config_bill bill; // no rows: memory is not checked
 };
 

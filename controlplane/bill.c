@@ -4,9 +4,11 @@
 #include "controlplane/bill.h"
 
 #include "controlplane/store/store.h"
+#include "controlplane/trusts.h"
 #include "dataplane/gate/claim.h"
 #include "dataplane/gate/ended.h"
 #include "dataplane/gate/place.h"
+#include "dataplane/tls/tls.h"
 #include "dataplane/worker.h"
 #include "drivers/sockets/sockets.h"
 
@@ -64,9 +66,11 @@ void bill_machine(struct config_machine *machine)
 		{"present", CONFIG_PER_PRESENT, 1, PRESENT_BYTES},
 		{"tickets given back", CONFIG_PER_LEFT, 1, LEFT_BYTES},
 		{"ended sessions", CONFIG_PER_ENDED, 1, ended_bytes(1u << 16) >> 16},
+		{"TLS to origins", CONFIG_PER_ORIGIN_TLS, 1, tls_stream_bytes() + TLS_STREAM_BYTES},
 	};
 	static struct config_bill_row rows[sizeof(known) / sizeof(known[0])];
 	memcpy(rows, known, sizeof(rows));
 	config_machine_read(machine);
+	machine->ca_error = trusts_error;
 	machine->bill = (struct config_bill){sizeof(rows) / sizeof(rows[0]), rows};
 }

@@ -6,6 +6,8 @@
 //   turn.c       one turn: claims of all workers, answers, what is due each second
 //   publish.c    the snapshot
 //   resolve.c    names of origin servers
+//   trusts.c     certificates that origins are verified by
+//   faults.c     when to say why one is not spoken to
 //   show.c       what `show` says
 //   commands.c   what commands do
 #pragma once
@@ -15,6 +17,7 @@
 #include "config/config.h"
 #include "controlplane/claims/claims.h"
 #include "controlplane/clock.h"
+#include "controlplane/faults.h"
 #include "controlplane/resolve.h"
 #include "controlplane/store/secrets.h"
 #include "controlplane/store/state.h"
@@ -28,6 +31,7 @@
 
 struct admin;
 
+#define CONTROL_SERVERS_MAX 1024u // addresses of all origins
 #define CONTROL_TICK_MS 20 // at least so often; sooner when claims come
 
 // A room: its configuration of now, what commands made of it, and who steers it.
@@ -77,6 +81,7 @@ struct control {
 	struct rings *rings[WORKER_COUNT_MAX];
 	struct control_watch watch[WORKER_COUNT_MAX];
 	uint64_t stalls_total;
+	struct faults faults;
 
 	uint64_t drain_until_us; // 0: not draining
 	uint64_t second_us; // when the tasks of each second ran last

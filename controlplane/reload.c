@@ -7,6 +7,7 @@
 #include "controlplane/log.h"
 #include "controlplane/publish.h"
 #include "controlplane/rooms.h"
+#include "controlplane/trusts.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -93,6 +94,7 @@ static void say_if_unreadable(const struct control *c, FILE *text)
 int reload(struct control *c, struct config_report *report, FILE *restart)
 {
 	struct config *next;
+	struct trusts *trusts;
 	struct config_machine machine;
 	bill_machine(&machine);
 	if (claims_is_busy(c->claims)) {
@@ -105,17 +107,23 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 		log_error("reload: %u errors; nothing has changed", report->count);
 		return ret;
 	}
+	if ((ret = trusts_load(next, c->worker_count, &trusts)) < 0) {
+		config_destroy(next);
+		log_error("reload: %s; nothing has changed", strerror(-ret));
+		return ret;
+	}
 	config_diff(c->started, next, restart);
 	struct config *before = c->config;
 	c->config = next;
 	ret = rooms_set(c);
 	if (ret < 0) {
 		c->config = before;
+		trusts_free(trusts);
 		config_destroy(next);
 		log_error("reload: %s; nothing has changed", strerror(-ret));
 		return ret;
 	}
-	resolve_set_config(c->resolve, next);
+	resolve_set_config(c->resolve, next, trusts);
 	reload_log_level(next);
 	reload_snapshot(c);
 	if (before != c->started)

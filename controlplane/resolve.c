@@ -33,6 +33,7 @@ struct resolve {
 	void (*changed)(void *context);
 	void *context;
 	const struct config *config;
+	struct trusts *trusts;
 	struct name *names;
 	uint64_t generation;
 };
@@ -99,6 +100,7 @@ void resolve_destroy(struct resolve *resolve)
 		free(name->host);
 		free(name);
 	}
+	trusts_free(resolve->trusts);
 	free(resolve);
 }
 
@@ -194,8 +196,10 @@ static void add_name(struct resolve *resolve, const char *host)
 		ask(name);
 }
 
-void resolve_set_config(struct resolve *resolve, const struct config *config)
+void resolve_set_config(struct resolve *resolve, const struct config *config, struct trusts *trusts)
 {
+	trusts_free(resolve->trusts);
+	resolve->trusts = trusts;
 	resolve->config = config;
 	for (struct name *name = resolve->names; name; name = name->next)
 		name->is_wanted = false;
@@ -212,20 +216,23 @@ struct whole {
 	struct origin_table_limits *limits; // one an origin
 	struct origin_table_origin *origins;
 	struct origin_table_server *servers;
+	struct tls_target *targets; // of configured servers; each holds its trust
+	uint32_t target_count;
 };
 
 static struct whole *allocate(const struct config *config)
 {
 	uint32_t server_max = 0;
 	for (uint32_t i = 0; i < config->sites.count; i++)
-		server_max += config->sites.at[i].origin->servers.count * RESOLVE_ADDRESSES_MAX;
+		server_max += config->sites.at[i].origin->servers.count;
 	struct whole *whole = calloc(1, sizeof(*whole));
 	if (!whole)
 		return NULL;
 	whole->origins = calloc(config->sites.count, sizeof(*whole->origins));
-	whole->servers = calloc(server_max, sizeof(*whole->servers));
+	whole->servers = calloc(server_max * RESOLVE_ADDRESSES_MAX, sizeof(*whole->servers));
+	whole->targets = calloc(server_max, sizeof(*whole->targets));
 	whole->limits = calloc(config->sites.count, sizeof(*whole->limits));
-	if (!whole->origins || !whole->servers || !whole->limits) {
+	if (!whole->origins || !whole->servers || !whole->targets || !whole->limits) {
 		resolve_free_table(&whole->table);
 		return NULL;
 	}
@@ -240,15 +247,41 @@ static struct span copy_text(const char *text)
 	return (struct span){copy, copy ? strlen(copy) : 0};
 }
 
+// What is asked of a server's certificate; NULL: it speaks no TLS.
+static const struct tls_target *add_target(struct whole *whole, struct trust *trust,
+	const struct config_tls *tls, const struct config_server *server)
+{
+	if (!trust)
+		return NULL;
+	struct tls_target *target = &whole->targets[whole->target_count++];
+	target->trust = trust_hold(trust);
+	target->name = strdup(tls->name ? tls->name : server->host);
+	if (!target->name)
+		abort(); // control without memory for a name: nothing can go on
+	return target;
+}
+
+// A server whose certificate is verified otherwise is another one: what was known of it is not to
+// be relied on.
+static uint64_t mix_target(uint64_t hash, const struct tls_target *target)
+{
+	if (!target)
+		return hash;
+	return XXH3_64bits_withSeed(
+		target->name, strlen(target->name), hash ^ trust_hash(target->trust));
+}
+
 static void add_server(struct whole *whole, const struct config_server *server,
-	const struct name *name, unsigned address)
+	const struct tls_target *target, const struct name *name, unsigned address)
 {
 	struct origin_table_server *to = &whole->servers[whole->table.server_count++];
 	memcpy(to->address.ip, name->addresses[address], 16);
 	to->address.port = server->port;
 	to->name = copy_text(server->text);
+	to->tls = target;
 	uint64_t hash = XXH3_64bits(server->text, strlen(server->text));
 	hash = XXH3_64bits_withSeed(to->address.ip, 16, hash ^ server->port);
+	hash = mix_target(hash, target);
 	to->id = hash ? hash : 1;
 }
 
@@ -285,8 +318,10 @@ struct origin_table *resolve_table(struct resolve *resolve)
 			const struct config_server *server = &site->origin->servers.at[j];
 			const struct name *name = find(resolve, server->host);
 			assert(name);
+			const struct tls_target *target = add_target(
+				whole, trusts_of(resolve->trusts, i), site->origin->tls, server);
 			for (unsigned k = 0; k < name->address_count; k++)
-				add_server(whole, server, name, k);
+				add_server(whole, server, target, name, k);
 		}
 		origin->server_count = whole->table.server_count - origin->server_first;
 	}
@@ -302,6 +337,11 @@ void resolve_free_table(const struct origin_table *table)
 		free((char *)(uintptr_t)whole->origins[i].name.at);
 	for (uint32_t i = 0; i < table->server_count; i++)
 		free((char *)(uintptr_t)whole->servers[i].name.at);
+	for (uint32_t i = 0; i < whole->target_count; i++) {
+		trust_give((struct trust *)(uintptr_t)whole->targets[i].trust);
+		free((char *)(uintptr_t)whole->targets[i].name);
+	}
+	free(whole->targets);
 	free(whole->limits);
 	free(whole->origins);
 	free(whole->servers);

@@ -7,6 +7,7 @@
 #include <event2/event.h>
 
 #include "config/config.h"
+#include "controlplane/trusts.h"
 #include "dataplane/origin/origin_table.h"
 
 #define RESOLVE_EVERY_S 30
@@ -20,9 +21,10 @@ int resolve_create(struct event_base *base, void (*changed)(void *context), void
 	struct resolve **resolve);
 void resolve_destroy(struct resolve *resolve); // accepts NULL
 
-// Take the servers of a configuration, which must live until the next call. Addresses known by name
-// are kept; literal ones are there at once.
-void resolve_set_config(struct resolve *resolve, const struct config *config);
+// Take the servers of a configuration, which must live until the next call, and take over its
+// trusts. Addresses known by name are kept; literal ones are there at once.
+void resolve_set_config(
+	struct resolve *resolve, const struct config *config, struct trusts *trusts);
 
 // A table of what is known now, one origin a site, in the order of the configuration. NULL when
 // memory is short. The caller's: resolve_free_table().

@@ -19,6 +19,7 @@
 #include "controlplane/reload.h"
 #include "controlplane/rooms.h"
 #include "controlplane/store/store_sqlite.h"
+#include "controlplane/trusts.h"
 #include "controlplane/turn.h"
 #include "drivers/sockets/sockets.h"
 
@@ -36,7 +37,6 @@
 #include <unistd.h>
 
 #define ORIGIN_IDLE_MAX 4096u // connections kept to one server, whatever origin.idle_max says
-#define ORIGIN_SERVERS_MAX 1024u // addresses of all origins
 #define FILES_PER_WORKER (SOCKETS_RESERVE + 4) // its reserve, ring and eventfd
 #define FILES_MORE 192u // store, log, names, admin clients
 #define PARKED_MAX 3000u // of them with a request behind; fewer than a ring takes
@@ -255,7 +255,7 @@ static void fill_origin_plan(
 	const struct config *config, unsigned worker_count, struct origin_plan *plan)
 {
 	uint32_t exchanges = (uint32_t)(config->origin_connections / worker_count);
-	origin_plan_init(plan, exchanges ? exchanges : 1, ORIGIN_SERVERS_MAX);
+	origin_plan_init(plan, exchanges ? exchanges : 1, CONTROL_SERVERS_MAX);
 	plan->idle_max = ORIGIN_IDLE_MAX;
 	plan->request_head_bytes = (uint32_t)config->http->head_bytes;
 	plan->body_us = config->http->body_timeout_ms * 1000;
@@ -272,6 +272,7 @@ static int start_workers(struct control *c, struct listeners *listeners)
 		struct worker_plan plan = worker_plan_of(c, i);
 		plan.words = &c->words;
 		fill_origin_plan(c->config, c->worker_count, &plan.origin);
+		plan.tls_max = plan.origin.exchanges_max; // no more than the driver connects
 		ret = listeners_driver(c->config, listeners, i, c->worker_count, &plan.driver);
 		if (ret < 0)
 			return ret;
@@ -359,7 +360,10 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 	}
 	if ((ret = compile_page(c)) < 0 || (ret = start_events(c)) < 0)
 		return ret;
-	resolve_set_config(c->resolve, c->config);
+	struct trusts *trusts;
+	if ((ret = trusts_load(c->config, c->worker_count, &trusts)) < 0)
+		return ret;
+	resolve_set_config(c->resolve, c->config, trusts);
 	reload_snapshot(c);
 	// The lines' words say what can be granted before the first visitor asks.
 	claims_turn(c->claims, NULL, 0, clock_at(&c->clock, clock_monotonic_us()));

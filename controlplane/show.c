@@ -5,6 +5,8 @@
 #include "controlplane/control.h"
 #include "controlplane/rooms.h"
 #include "dataplane/gate/token.h"
+#include "dataplane/tls/fault.h"
+#include "dataplane/tls/tls.h"
 #include "drivers/sockets/sockets.h"
 
 #include <stdlib.h>
@@ -179,6 +181,20 @@ static void add_origin_counters(struct control *c, json_t *list)
 #undef X
 }
 
+static void add_tls_counters(struct control *c, json_t *list)
+{
+	struct tls_counters sum = {0};
+	for (unsigned i = 0; i < c->worker_count; i++) {
+		const struct tls_counters *of = tls_counters(worker_tls(c->workers[i]));
+#define X(name, text) sum.name += of->name;
+		TLS_COUNTERS(X)
+#undef X
+	}
+#define X(name, text) add_counter(list, "tls", #name, text, sum.name);
+	TLS_COUNTERS(X)
+#undef X
+}
+
 json_t *show_counters(struct control *c)
 {
 	json_t *list = json_array();
@@ -186,6 +202,7 @@ json_t *show_counters(struct control *c)
 	add_worker_counters(c, list);
 	add_socket_counters(c, list);
 	add_origin_counters(c, list);
+	add_tls_counters(c, list);
 #define X(name, text) add_counter(list, "claims", #name, text, claims->name);
 	CLAIMS_COUNTERS(X)
 #undef X
@@ -212,16 +229,15 @@ json_t *show_store(struct control *c)
 	return store;
 }
 
-#define SERVERS_MAX 1024u
-
 static void add_server(
 	struct control *c, json_t *list, const char *site, const struct origin_table_server *server)
 {
-	struct origin_server_stat stats[SERVERS_MAX];
+	static struct origin_server_stat stats[CONTROL_SERVERS_MAX];
 	uint64_t exchanges = 0, kept = 0, aside_us = 0;
+	uint32_t fault = 0;
 	for (unsigned i = 0; i < c->worker_count; i++) {
-		uint32_t count =
-			origin_server_stats(worker_origin(c->workers[i]), stats, SERVERS_MAX);
+		uint32_t count = origin_server_stats(
+			worker_origin(c->workers[i]), stats, CONTROL_SERVERS_MAX);
 		for (uint32_t j = 0; j < count; j++) {
 			if (stats[j].id != server->id)
 				continue;
@@ -229,6 +245,8 @@ static void add_server(
 			kept += stats[j].kept;
 			if (stats[j].aside_us > aside_us)
 				aside_us = stats[j].aside_us;
+			if (stats[j].tls_fault)
+				fault = stats[j].tls_fault;
 		}
 	}
 	json_t *line = json_object();
@@ -237,6 +255,7 @@ static void add_server(
 	set(line, "requests", number(exchanges));
 	set(line, "kept", number(kept));
 	set(line, "state", json_string(aside_us ? "set aside" : "in use"));
+	set(line, "tls", json_string(!server->tls ? "no" : fault ? fault_text(fault) : "yes"));
 	append(list, line);
 }
 

@@ -5,6 +5,7 @@
 #include "controlplane/log.h"
 #include "controlplane/publish.h"
 #include "controlplane/reload.h"
+#include "dataplane/tls/fault.h"
 
 #include <rte_rcu_qsbr.h>
 
@@ -126,6 +127,37 @@ static void watch_clock(struct control *c, uint64_t now_us)
 	c->was_stepped = is_stepped;
 }
 
+static const struct origin_table_server *find_server(const struct origin_table *table, uint64_t id)
+{
+	for (uint32_t i = 0; i < table->server_count; i++)
+		if (table->servers[i].id == id)
+			return &table->servers[i];
+	return NULL;
+}
+
+// Say why servers cannot be spoken to over TLS.
+static void watch_origins(struct control *c, uint64_t now_us)
+{
+	static struct origin_server_stat stats[CONTROL_SERVERS_MAX];
+	struct faults_due due[FAULTS_SERVERS_MAX];
+	for (unsigned i = 0; i < c->worker_count; i++) {
+		uint32_t count = origin_server_stats(
+			worker_origin(c->workers[i]), stats, CONTROL_SERVERS_MAX);
+		for (uint32_t j = 0; j < count; j++)
+			faults_note(
+				&c->faults, stats[j].id, stats[j].tls_failures, stats[j].tls_fault);
+	}
+	uint32_t count = faults_take(&c->faults, now_us, due);
+	const struct origin_table *table = atomic_load(&c->words.current)->origins;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct origin_table_server *server = find_server(table, due[i].id);
+		if (server)
+			log_warning("origin server %.*s: TLS: %s (%" PRIu64 " times)",
+				(int)server->name.len, server->name.at, fault_text(due[i].fault),
+				due[i].fresh);
+	}
+}
+
 static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms)
 {
 	bool is_well = true;
@@ -134,6 +166,7 @@ static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms)
 	atomic_store_explicit(&c->words.is_unhealthy, !is_well, memory_order_relaxed);
 	watch_clock(c, now_us);
 	watch_store(c, now_ms);
+	watch_origins(c, now_us);
 	if (secrets_poll(c->secrets, now_ms / 1000))
 		reload_snapshot(c);
 }

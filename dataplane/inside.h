@@ -26,6 +26,7 @@
 #include "dataplane/random.h"
 #include "dataplane/snapshot.h"
 #include "dataplane/source.h"
+#include "dataplane/tls/tls.h"
 #include "dataplane/wheel.h"
 #include "dataplane/worker.h"
 #include "drivers/span.h"
@@ -33,6 +34,7 @@
 
 #define BURST_MAX 64u // requests decided together: full lanes four times over
 #define EVENTS_MAX 256 // events of one turn
+#define TLS_EVENTS_MAX 64 // that these become in one round of TLS
 #define DUE_MAX 64u // deadlines of one turn
 #define CLOSE_MAX 256u // idle connections closed in one turn while draining
 #define RENEWALS_MAX 4096u // sessions renewed by command whose pass may not have been told yet
@@ -87,6 +89,7 @@ struct worker_shown {
 struct worker {
 	struct worker_plan plan;
 	struct stream_driver *driver;
+	struct stream_driver *tls; // on top of it
 	const struct snapshot *snapshot; // of this turn
 	uint64_t version; // of the one whose origins are in force
 	uint64_t now_us; // CLOCK_MONOTONIC, once a turn
@@ -122,6 +125,7 @@ struct worker {
 
 	char *reply; // REPLY_BYTES_MAX
 	struct stream_event events[EVENTS_MAX];
+	struct stream_event tls_events[TLS_EVENTS_MAX];
 
 	struct worker_shown shown __attribute__((aligned(64)));
 	unsigned long thread; // pthread_t

@@ -95,6 +95,11 @@ const struct stream_driver *worker_driver(const struct worker *worker)
 	return worker->driver;
 }
 
+const struct stream_driver *worker_tls(const struct worker *worker)
+{
+	return worker->tls;
+}
+
 const struct origin *worker_origin(const struct worker *worker)
 {
 	return worker->origin;
@@ -126,7 +131,7 @@ size_t worker_fixed_bytes(void)
 {
 	size_t item = sizeof(struct item) + CARRY_TOKENS_MAX * sizeof(struct mac_job) +
 		      GATE_REQUEST_SCRATCH_BYTES(LINE_BYTES_TYPICAL);
-	return sizeof(struct worker) + BURST_MAX * item + REPLY_BYTES_MAX +
+	return sizeof(struct worker) + tls_fixed_bytes() + BURST_MAX * item + REPLY_BYTES_MAX +
 	       WORKER_REPORTS_MAX * sizeof(struct claim) +
 	       WORKER_RESERVE * worker_connection_bytes();
 }
@@ -146,6 +151,15 @@ static int create_items(struct worker *w)
 	return 0;
 }
 
+static void create_origin(struct worker *w)
+{
+	struct tls_plan plan = {
+		.inner = w->driver, .worker = w->plan.index, .streams_max = w->plan.tls_max};
+	w->tls = tls_create(&plan);
+	if (w->tls)
+		w->origin = origin_create(&w->plan.origin, w->driver, w->tls, &forward_calls);
+}
+
 // Everything the worker will ever hold. On failure destroy() undoes what was done.
 static int create(struct worker *w)
 {
@@ -163,7 +177,7 @@ static int create(struct worker *w)
 	w->reports = calloc(WORKER_REPORTS_MAX, sizeof(*w->reports)); // COLD: at start
 	w->reply = malloc(REPLY_BYTES_MAX); // COLD: at start
 	void *sources = calloc(1, source_table_bytes(w->conns.count_max)); // COLD: at start
-	w->origin = origin_create(&plan->origin, w->driver, &forward_calls);
+	create_origin(w);
 	if (!w->resumed || !w->reports || !w->reply || !sources || !w->origin) {
 		free(sources);
 		return -ENOMEM;
@@ -175,11 +189,21 @@ static int create(struct worker *w)
 	return 0;
 }
 
-static void destroy(struct worker *w)
+// What holds streams, from above.
+static void destroy_streams(struct worker *w)
 {
 	origin_destroy(w->origin);
+	if (w->tls)
+		stream_destroy(w->tls);
 	if (w->driver)
 		stream_destroy(w->driver);
+	w->origin = NULL;
+	w->tls = w->driver = NULL;
+}
+
+static void destroy(struct worker *w)
+{
+	destroy_streams(w);
 	mac_destroy(w->mac);
 	random_destroy(w->random);
 	buffers_destroy(w->buffers);
@@ -230,10 +254,7 @@ static void *run(void *worker)
 	while (!atomic_load(&w->shown.is_woken))
 		sched_yield(); // control still holds the driver
 	// Here, since a ring is torn down at once only by its own thread: the port is free then.
-	origin_destroy(w->origin);
-	stream_destroy(w->driver);
-	w->origin = NULL;
-	w->driver = NULL;
+	destroy_streams(w);
 	rte_rcu_qsbr_thread_offline(quiescent, w->plan.index);
 	rte_rcu_qsbr_thread_unregister(quiescent, w->plan.index);
 	return NULL;
@@ -309,6 +330,30 @@ static void cut_ended(struct worker *w)
 	forward_cut_ended(w);
 }
 
+// Events of streams that carry TLS become events of the streams they carry, round by round.
+static void pass_tls_events(struct worker *w, int event_count)
+{
+	int count;
+	tls_take(w->tls, w->events, event_count);
+	while ((count = stream_poll(w->tls, w->tls_events, TLS_EVENTS_MAX, 0)) > 0)
+		for (int i = 0; i < count; i++)
+			origin_event(w->origin, &w->tls_events[i]);
+}
+
+static void pass_events(struct worker *w, int event_count)
+{
+	for (int i = 0; i < event_count; i++) {
+		struct stream_event *event = &w->events[i];
+		if (event->kind == STREAM_NONE || tls_carries(w->tls, event->stream))
+			continue;
+		if (event->stream->listener == STREAM_CONNECTED)
+			origin_event(w->origin, event);
+		else
+			client_event(w, event);
+	}
+	pass_tls_events(w, event_count);
+}
+
 static void turn(struct worker *w)
 {
 	int event_count = take_events(w);
@@ -316,15 +361,7 @@ static void turn(struct worker *w)
 	cut_ended(w);
 	origin_tick(w->origin, w->now_us);
 	report_answers(w);
-	for (int i = 0; i < event_count; i++) {
-		struct stream_event *event = &w->events[i];
-		if (event->kind == STREAM_NONE)
-			continue;
-		if (event->stream->listener == STREAM_CONNECTED)
-			origin_event(w->origin, event);
-		else
-			client_event(w, event);
-	}
+	pass_events(w, event_count);
 	burst_run(w);
 	client_deadlines(w);
 	do { // each round answers at least one kept request, and a buffer holds only so many

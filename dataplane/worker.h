@@ -37,6 +37,7 @@ struct worker_plan {
 	uint32_t head_timeout_ms; // absolute, from the first byte or the accept
 	uint32_t idle_timeout_ms; // between two requests
 	struct origin_plan origin;
+	uint32_t tls_max; // connections to origins over TLS at once
 	struct stream_driver *driver; // made by the caller; the worker's from worker_start() on,
 				      // also when that fails
 	struct rings *rings; // stays the caller's, as all below
@@ -65,6 +66,7 @@ const struct counters *worker_counters(const struct worker *worker);
 unsigned worker_cpu(const struct worker *worker);
 // For their counters only; the rest is the worker's.
 const struct stream_driver *worker_driver(const struct worker *worker);
+const struct stream_driver *worker_tls(const struct worker *worker);
 const struct origin *worker_origin(const struct worker *worker);
 uint32_t worker_connections(const struct worker *worker); // open now
 uint32_t worker_busy(const struct worker *worker); // of those, with a request under way

@@ -28,8 +28,8 @@
 	X(lost_ticket, "  were given another place") \
 	X(lost_pass, "  the pass was not taken before its end") \
 	X(tabs, "second tabs opened") \
-	X(tabs_admitted, "of these, admitted to the same session") \
-	X(tabs_other_session, "of these, admitted to another session") \
+	X(tabs_admitted, "of these, admitted") \
+	X(tabs_other_session, "of these, to another session than the visitor's") \
 	X(tabs_expired, "of these, told that the turn is over") \
 	X(polls, "status polls answered") \
 	X(polls_next, "of these, called and waiting for a slot") \

@@ -94,6 +94,9 @@ static void end_visit(struct crowd *crowd, uint32_t id, uint64_t *count)
 	set_step(member, CROWD_OVER);
 	if (member->is_tab)
 		return;
+	if (member->twin != CROWD_NOBODY) // it goes on by itself; this one may come again
+		crowd->members[member->twin].twin = CROWD_NOBODY;
+	member->twin = CROWD_NOBODY;
 	if (member->pass.is_set) // the latest until which it is held for certain, if nothing ended
 				 // it
 		ends_at(crowd, member, safe_end_us(crowd, member));
@@ -120,11 +123,10 @@ static void lose(struct crowd *crowd, uint32_t id, uint64_t *reason)
 
 static void arrive(struct crowd *crowd, struct crowd_member *member)
 {
-	const uint32_t twin = member->twin;
 	const int64_t due_us = member->due_us;
 	*member = (struct crowd_member){.step = member->step,
 		.comes = random_share(&crowd->random) >= crowd->plan->no_show,
-		.twin = twin,
+		.twin = CROWD_NOBODY,
 		.admission = CROWD_NOBODY,
 		.due_us = due_us};
 	crowd->tally->arrived++;

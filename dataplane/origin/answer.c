@@ -164,7 +164,7 @@ static void take_switch(struct exchange *x, const struct http_head *head, struct
 	uint64_t serial = x->serial;
 	origin->calls->tunnelled(x->user);
 	if (x->serial == serial && x->state == RELAY_TUNNEL && x->client_has_ended)
-		stream_shut(origin->driver, x->connection->stream); // after what was held
+		stream_shut(x->connection->driver, x->connection->stream); // after what was held
 }
 
 // Returns whether the exchange waits for another head.

@@ -10,11 +10,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int connection_pool_init(struct connection_pool *pool, uint32_t max, uint32_t idle_max,
-	struct stream_driver *driver, struct origin_counters *counters)
+int connection_pool_init(struct connection_pool *pool, uint32_t max, uint32_t idle_max)
 {
-	*pool = (struct connection_pool){
-		.driver = driver, .counters = counters, .uncut_count = max, .idle_max = idle_max};
+	pool->uncut_count = max;
+	pool->idle_max = idle_max;
 	TAILQ_INIT(&pool->free);
 	pool->items = calloc(max, sizeof(*pool->items)); // COLD: at start
 	return pool->items ? deadline_heap_init(&pool->expiries, max) : -ENOMEM;
@@ -36,7 +35,12 @@ struct connection *connection_open(struct connection_pool *pool, struct server *
 		connection = &pool->items[--pool->uncut_count];
 	}
 	*connection = (struct connection){.server = server};
-	connection->stream = stream_connect(pool->driver, &server->address, connection);
+	connection->driver = server->tls ? pool->tls : pool->driver;
+	if (server->tls)
+		connection->stream = tls_connect(
+			pool->tls, &server->address, server->tls, &server->peer, connection);
+	else
+		connection->stream = stream_connect(pool->driver, &server->address, connection);
 	if (!connection->stream) {
 		pool->counters->connects_none++;
 		TAILQ_INSERT_HEAD(&pool->free, connection, siblings);
@@ -65,6 +69,12 @@ struct connection *connection_reuse(struct connection_pool *pool, struct server 
 	return connection;
 }
 
+void connection_late(struct connection_pool *pool, struct connection *connection)
+{
+	if (connection->driver == pool->tls)
+		tls_late(pool->tls, connection->stream);
+}
+
 void connection_keep(struct connection_pool *pool, struct connection *connection,
 	const struct origin_table_limits *limits, uint64_t now_us)
 {
@@ -89,7 +99,7 @@ void connection_close(struct connection_pool *pool, struct connection *connectio
 	if (connection->is_kept)
 		unkeep(pool, connection);
 	if (connection->stream)
-		stream_close(pool->driver, connection->stream, reset);
+		stream_close(connection->driver, connection->stream, reset);
 	connection->stream = NULL;
 	connection->exchange = NULL;
 	TAILQ_INSERT_HEAD(&pool->free, connection, siblings);

@@ -9,6 +9,7 @@
 #include <sys/queue.h>
 
 #include "dataplane/origin/deadline.h"
+#include "dataplane/tls/tls.h"
 #include "drivers/stream.h"
 
 struct exchange;
@@ -18,6 +19,7 @@ struct server;
 
 struct connection {
 	struct deadline expiry; // set while it is kept
+	struct stream_driver *driver; // of the stream: the pool's, or its `tls`
 	struct stream *stream; // its user is this; NULL once the driver has taken it back
 	struct server *server;
 	struct exchange *exchange; // whose it is; NULL: kept
@@ -28,7 +30,7 @@ struct connection {
 TAILQ_HEAD(connection_list, connection);
 
 struct connection_pool {
-	struct stream_driver *driver;
+	struct stream_driver *driver, *tls; // which servers that speak TLS are reached by
 	struct origin_counters *counters;
 	struct connection *items;
 	uint32_t uncut_count; // never used yet
@@ -37,19 +39,22 @@ struct connection_pool {
 	struct deadline_heap expiries; // of those kept
 };
 
-// Make room for `max` connections, the sum of those in use and those kept. Borrows the driver and
-// the counters. Returns 0 or -ENOMEM.
-int connection_pool_init(struct connection_pool *pool, uint32_t max, uint32_t idle_max,
-	struct stream_driver *driver, struct origin_counters *counters);
+// Make room for `max` connections, the sum of those in use and those kept. `pool` has its drivers
+// and its counters set. Returns 0 or -ENOMEM.
+int connection_pool_init(struct connection_pool *pool, uint32_t max, uint32_t idle_max);
 
 // Frees the memory; connections must be closed.
 void connection_pool_fini(struct connection_pool *pool);
 
-// Begin to connect. NULL: the driver is out of streams.
+// Begin to connect. NULL: the driver is out of streams. With a server that speaks TLS it is open
+// when that is, and refused if the server's certificate is not good.
 struct connection *connection_open(struct connection_pool *pool, struct server *server);
 
 // The newest connection kept to the server; NULL: there is none.
 struct connection *connection_reuse(struct connection_pool *pool, struct server *server);
+
+// It is not open, and nobody waits any longer: say so to who counts handshakes.
+void connection_late(struct connection_pool *pool, struct connection *connection);
 
 // Keep it for another exchange; close it if the server has its share.
 void connection_keep(struct connection_pool *pool, struct connection *connection,

@@ -128,7 +128,7 @@ void exchange_client_eof(struct exchange *x)
 		if (x->origin_has_ended)
 			relay_close_tunnel(x);
 		else
-			stream_shut(x->origin->driver, x->connection->stream);
+			stream_shut(x->connection->driver, x->connection->stream);
 	} else if (!x->ask.has_ended) {
 		x->origin->counters.request_body_cut++;
 		relay_fail(x, 400);

@@ -76,14 +76,15 @@ static void check(const struct origin_plan *plan)
 }
 
 struct origin *origin_create(const struct origin_plan *plan, struct stream_driver *driver,
-	const struct exchange_calls *calls)
+	struct stream_driver *tls, const struct exchange_calls *calls)
 {
 	check(plan);
 	struct origin *o = calloc(1, sizeof(*o)); // COLD: at start
 	if (!o)
 		return NULL;
 	o->plan = *plan;
-	o->driver = driver;
+	o->connections =
+		(struct connection_pool){.driver = driver, .tls = tls, .counters = &o->counters};
 	o->calls = calls;
 	o->limits = (struct origin_table_limits){.connect_us = plan->connect_us,
 		.answer_us = plan->answer_us,
@@ -98,8 +99,7 @@ struct origin *origin_create(const struct origin_plan *plan, struct stream_drive
 	o->exchanges = calloc(plan->exchanges_max, sizeof(*o->exchanges)); // COLD: at start
 	int ret = o->scratch && o->exchanges ? 0 : -1;
 	ret |= server_set_init(&o->servers, plan->servers_max);
-	ret |= connection_pool_init(
-		&o->connections, connections_max(plan), plan->idle_max, driver, &o->counters);
+	ret |= connection_pool_init(&o->connections, connections_max(plan), plan->idle_max);
 	ret |= buffer_pool_init(&o->buffers, plan->buffers_max, buffer_bytes(plan));
 	ret |= deadline_heap_init(&o->deadlines, plan->exchanges_max);
 	if (ret == 0)
@@ -206,7 +206,9 @@ uint32_t origin_server_stats(
 		stats[count++] = (struct origin_server_stat){.id = s->id,
 			.exchanges = s->exchanges,
 			.kept = s->kept_count,
-			.aside_us = is_aside ? (uint32_t)(s->aside_until_us - o->now_us) : 0};
+			.aside_us = is_aside ? (uint32_t)(s->aside_until_us - o->now_us) : 0,
+			.tls_failures = s->peer.failures,
+			.tls_fault = s->peer.fault};
 	}
 	return count;
 }

@@ -8,7 +8,8 @@
 //   origin_event(o, event)        for each event of a stream with listener STREAM_CONNECTED
 //   exchange_...(x, ...)          for each event of a client's stream that has an exchange
 //
-// One thread, the worker's. A stream is a stream: TLS to an origin will be a driver that wraps one.
+// One thread, the worker's. A stream is a stream: servers that speak TLS are reached by a driver
+// that wraps the other one (dataplane/tls/), and the events of both come here.
 #pragma once
 
 #include <stdint.h>
@@ -56,7 +57,9 @@ size_t origin_plan_bytes(const struct origin_plan *plan);
 	X(interims, "1xx answers received") \
 	X(tunnels, "upgrades accepted by an origin") \
 	X(connects, "connections begun") \
-	X(connects_failed, "connections refused, unreachable or reset before they opened") \
+	X(connects_failed, \
+		"connections refused, unreachable or reset before they opened, or whose " \
+		"TLS failed") \
 	X(connects_late, "connections not open within connect_us") \
 	X(connects_none, "connections not begun: out of streams or descriptors") \
 	X(reuses, "requests sent on a kept connection") \
@@ -102,10 +105,11 @@ struct origin_counters {
 // Make the origin side of one worker.
 //   plan    copied
 //   driver  of the connections to origins; borrowed, must outlive the result
+//   tls     likewise, of those with TLS (tls_create()); NULL if no table lists such a server
 //   calls   what the worker wants to hear (exchange.h); borrowed likewise
 // Returns NULL when out of memory. There is no table yet: every request is refused.
 struct origin *origin_create(const struct origin_plan *plan, struct stream_driver *driver,
-	const struct exchange_calls *calls);
+	struct stream_driver *tls, const struct exchange_calls *calls);
 
 // Close what is kept and free all. No exchange may be in flight. Accepts NULL.
 void origin_destroy(struct origin *origin);
@@ -134,6 +138,8 @@ struct origin_server_stat {
 	uint32_t exchanges; // in flight
 	uint32_t kept; // idle connections
 	uint32_t aside_us; // how long it is still set aside for; 0: healthy
+	uint32_t tls_failures; // handshakes, since the server is known
+	uint32_t tls_fault; // dataplane/tls/fault.h: why the latest failed; 0: it did not
 };
 
 // Copy the figures of up to `stats_max` servers, in no order. Returns how many.

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "dataplane/tls/tls.h"
 #include "drivers/span.h"
 #include "drivers/stream.h"
 
@@ -16,10 +17,12 @@ enum origin_table_balance {
 // One address. A server whose name resolves to three stands here three times, so that each has its
 // own health and its own connections; one whose name does not resolve does not stand here.
 struct origin_table_server {
-	uint64_t id; // a hash of the name and the address (and of how to speak to it): the same in
-		     // every generation, so that connections and health outlive one; never 0
+	uint64_t id; // a hash of the name, the address and, with TLS, of what its certificate is
+		     // verified by: the same in every generation, so that connections and health
+		     // outlive one; never 0
 	struct span name; // as configured
 	struct stream_address address;
+	const struct tls_target *tls; // NULL: plain
 };
 
 // How an origin's servers are treated, from its configuration.

@@ -98,11 +98,12 @@ bool relay_fail(struct exchange *x, uint16_t status)
 bool relay_finish(struct exchange *x, bool surplus)
 {
 	struct origin *origin = x->origin;
+	struct stream_driver *driver = x->connection->driver;
 	struct stream *stream = x->connection->stream;
 	bool keep = x->origin_keeps && x->ask.has_ended && !surplus && !x->origin_has_ended &&
-		    stream && stream_queued(origin->driver, stream) == 0;
+		    stream && stream_queued(driver, stream) == 0;
 	if (keep && x->origin_is_paused)
-		stream_resume(origin->driver, stream);
+		stream_resume(driver, stream);
 	origin->counters.answer_surplus += surplus;
 	release_connection(x, keep, false);
 	if (!x->ask.has_ended)
@@ -139,7 +140,8 @@ bool relay_send_asks(struct exchange *x)
 		parts[count++] = (struct span){b->bytes, b->len};
 		bytes += b->len;
 	}
-	size_t taken = stream_write(origin->driver, x->connection->stream, parts, count);
+	struct connection *to = x->connection;
+	size_t taken = stream_write(to->driver, to->stream, parts, count);
 	x->asked_turn = origin->turn;
 	if (taken > 0 && !x->may_repeat) {
 		buffer_give(&origin->buffers, x->asks);

@@ -81,7 +81,6 @@ struct exchange {
 struct origin {
 	struct origin_plan plan;
 	struct origin_table_limits limits; // of origins that have none of their own
-	struct stream_driver *driver;
 	const struct exchange_calls *calls;
 	uint64_t now_us;
 	uint64_t turn;

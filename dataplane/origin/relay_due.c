@@ -86,6 +86,7 @@ static void expire_stage(struct exchange *x)
 	switch ((enum relay_state)x->state) {
 	case RELAY_CONNECTING:
 		counters->connects_late++;
+		connection_late(&x->origin->connections, x->connection);
 		relay_lost(x, true, 504);
 		return;
 	case RELAY_ASKED:

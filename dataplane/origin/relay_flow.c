@@ -75,12 +75,13 @@ bool relay_to_origin(struct exchange *x, const struct span *parts, unsigned coun
 	size_t bytes = 0;
 	for (unsigned i = 0; i < count; i++)
 		bytes += parts[i].len;
+	struct stream_driver *driver = x->connection->driver;
 	struct stream *stream = x->connection->stream;
-	if (stream_write(origin->driver, stream, parts, count) < bytes) {
+	if (stream_write(driver, stream, parts, count) < bytes) {
 		origin->counters.origin_full++;
 		return relay_fail(x, 502);
 	}
-	if (stream_queued(origin->driver, stream) > origin->driver->queue_high)
+	if (stream_queued(driver, stream) > driver->queue_high)
 		pass_pressure_to_client(x);
 	relay_touch(x);
 	return true;
@@ -95,7 +96,8 @@ bool relay_opened(struct exchange *x)
 	}
 	relay_set_state(x, RELAY_ASKED);
 	relay_touch(x);
-	if (stream_queued(origin->driver, x->connection->stream) <= origin->driver->queue_high)
+	struct stream_driver *driver = x->connection->driver;
+	if (stream_queued(driver, x->connection->stream) <= driver->queue_high)
 		resume_client(x);
 	return true;
 }
@@ -114,7 +116,7 @@ bool relay_to_client(struct exchange *x, const struct span *parts, unsigned coun
 	if (!x->origin_is_paused && stream &&
 		stream_queued(x->client_driver, x->client) > x->client_driver->queue_high) {
 		x->origin_is_paused = true;
-		stream_pause(origin->driver, stream);
+		stream_pause(x->connection->driver, stream);
 	}
 	return true;
 }
@@ -132,6 +134,6 @@ void relay_client_is_writable(struct exchange *x)
 	if (!x->origin_is_paused)
 		return;
 	x->origin_is_paused = false;
-	stream_resume(x->origin->driver, x->connection->stream);
+	stream_resume(x->connection->driver, x->connection->stream);
 	relay_touch(x);
 }

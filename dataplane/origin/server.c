@@ -21,6 +21,8 @@ int server_set_init(struct server_set *set, uint32_t max)
 
 void server_set_fini(struct server_set *set)
 {
+	for (uint32_t i = 0; set->items && i < set->max; i++)
+		peer_forget(&set->items[i].peer);
 	free(set->items);
 	free(set->listed);
 	*set = (struct server_set){0};
@@ -36,8 +38,10 @@ static struct server *find(const struct server_set *set, uint64_t id)
 
 void server_set_unlist(struct server_set *set, const struct origin_table *table)
 {
-	for (uint32_t i = 0; i < set->max; i++)
+	for (uint32_t i = 0; i < set->max; i++) {
 		set->items[i].is_listed = false;
+		set->items[i].tls = NULL; // it dies with the table before
+	}
 	for (uint32_t k = 0; k < table->server_count; k++) {
 		struct server *server = find(set, table->servers[k].id);
 		if (server)
@@ -65,11 +69,14 @@ uint32_t server_set_list(struct server_set *set, const struct origin_table *tabl
 		assert(listed->id != 0);
 		struct server *server = k < set->max ? find(set, listed->id) : NULL;
 		if (!server && k < set->max && (server = take_slot(set))) {
+			peer_forget(&server->peer);
 			*server = (struct server){.id = listed->id, .address = listed->address};
 			TAILQ_INIT(&server->kept);
 		}
-		if (server)
+		if (server) {
 			server->is_listed = true;
+			server->tls = listed->tls;
+		}
 		if (k < set->max)
 			set->listed[k] = server;
 		left_out += !server;

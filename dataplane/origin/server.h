@@ -13,6 +13,7 @@
 
 #include "dataplane/origin/connection.h"
 #include "dataplane/origin/origin_table.h"
+#include "dataplane/tls/peer.h"
 
 #define SERVER_ASIDE_GROWTH 8u
 #define SERVER_EXCEPT_MAX 3u
@@ -21,6 +22,8 @@
 struct server {
 	uint64_t id; // of origin_table_server; 0: this slot is free
 	struct stream_address address;
+	const struct tls_target *tls; // the current table's; NULL: plain, or not listed
+	struct peer peer; // with TLS
 	bool is_listed; // in the current table
 	bool is_tried; // set aside, and a request is on its way to see
 	uint32_t exchanges; // in flight

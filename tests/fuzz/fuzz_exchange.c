@@ -136,7 +136,7 @@ static struct origin *make_origin(struct fake *fake, const struct origin_table *
 	struct origin_plan plan;
 	origin_plan_init(&plan, 2, 1);
 	plan.answer = (struct http_limits){1000, 2000, FIELDS_MAX};
-	struct origin *origin = origin_create(&plan, &fake->driver, &calls);
+	struct origin *origin = origin_create(&plan, &fake->driver, NULL, &calls);
 	assert(origin);
 	origin_set_table(origin, table);
 	return origin;

@@ -190,6 +190,7 @@ static const struct config_bill_row rows[] = {
 	{"workers", CONFIG_PER_WORKER, 1, 64},
 	{"connections", CONFIG_PER_CONNECTION, 1, 256},
 	{"origin connections", CONFIG_PER_ORIGIN_CONNECTION, 1, 300},
+	{"origin TLS", CONFIG_PER_ORIGIN_TLS, 1, 100},
 	{"buffers", CONFIG_PER_BUFFER, 1, 16},
 	{"their bytes", CONFIG_PER_BUFFER_BYTE, 1, 1},
 	{"heads", CONFIG_PER_HEAD_BYTE, 2, 1},
@@ -209,7 +210,8 @@ static void test_bill(void **state)
 		"left_max: 30, ended_max: 40, buffers: {per_worker: 16, size: 8k}, http: "
 		"{head_max: 8k},\n"
 		"listen: [{address: '127.0.0.1:80'}], sites: [{name: shop, hosts: [a], origin: "
-		"{servers: ['b:1']}, rooms: [{name: a, path: /a}, {name: b, path: /b}]}]}\n");
+		"{servers: ['b:1'], tls: {}}, rooms: [{name: a, path: /a}, {name: b, path: "
+		"/b}]}]}\n");
 	char *text;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
@@ -221,6 +223,7 @@ static void test_bill(void **state)
 		"workers                                 3           64              192\n"
 		"connections                           100          256            25600\n"
 		"origin connections                     10          300             3000\n"
+		"origin TLS                             10          100             1000\n"
 		"buffers                                48           16              768\n"
 		"their bytes                        393216            1           393216\n"
 		"heads                              786432            1           786432\n"
@@ -229,8 +232,8 @@ static void test_bill(void **state)
 		"present                                40           16              640\n"
 		"left                                   60            8              480\n"
 		"ended                                  80           16             1280\n"
-		"total                                                           1221408\n");
-	assert_int_equal(config_bill_total(c, &bill, 3), 1221408);
+		"total                                                           1222408\n");
+	assert_int_equal(config_bill_total(c, &bill, 3), 1222408);
 	free(text);
 	config_destroy(c);
 }
@@ -243,6 +246,8 @@ static void test_bill_saturates(void **state)
 		{"a", CONFIG_PER_CONNECTION, 2, UINT64_MAX / 4}, {"b", CONFIG_PER_PROCESS, 1, 1}};
 	assert_int_equal(config_bill_total(c, &(struct config_bill){1, two}, 1), UINT64_MAX);
 	assert_int_equal(config_bill_total(c, &(struct config_bill){2, two}, 1), UINT64_MAX);
+	struct config_bill_row tls = {"c", CONFIG_PER_ORIGIN_TLS, 1, 1};
+	assert_int_equal(config_bill_total(c, &(struct config_bill){1, &tls}, 1), 0);
 	config_destroy(c);
 }
 

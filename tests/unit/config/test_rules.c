@@ -219,6 +219,45 @@ static void test_state_fits_a_socket(void **state)
 	}
 }
 
+static const char *ca_error(const char *path)
+{
+	if (!path)
+		return "/system.pem: Permission denied";
+	return strcmp(path, "/good.pem") == 0 ? NULL : "/bad.pem: holds no certificate";
+}
+
+static void test_certificates_of_origins(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *tls, *errors;
+	} table[] = {
+		{"none", ""},
+		{"{ca: /good.pem}", ""},
+		{"{name: b, ca: /bad.pem}",
+			"t.yaml:2:80: sites[0].origin.tls.ca: '/bad.pem' is no use: /bad.pem: "
+			"holds no certificate; allowed: a file of certificates in PEM\n"},
+		{"{name: b}", "t.yaml:2:66: sites[0].origin.tls.ca: is no use: /system.pem: "
+			      "Permission denied; allowed: a file of certificates in PEM\n"},
+	};
+	struct config_machine machine = fixture_machine();
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		char text[512];
+		snprintf(text, sizeof(text),
+			LISTEN "sites: [{name: shop, hosts: [a], origin: {servers: ['b:1'], tls: "
+			       "%s}}]\n",
+			table[i].tls);
+		machine.ca_error = ca_error;
+		char *errors = fixture_errors(text, &machine);
+		assert_string_equal(errors, table[i].errors);
+		free(errors);
+		machine.ca_error = NULL;
+		errors = fixture_errors(text, &machine);
+		assert_string_equal(errors, "");
+		free(errors);
+	}
+}
+
 // All of memory, and one byte more.
 static void test_memory(void **state)
 {
@@ -285,6 +324,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_state_fits_a_socket),
+		cmocka_unit_test(test_certificates_of_origins),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_totals),
 	};

@@ -109,7 +109,7 @@ struct story *story_plan(void)
 
 void story_start(struct story *story)
 {
-	story->o = origin_create(&story->plan, &story->fake.driver, &calls);
+	story->o = origin_create(&story->plan, &story->fake.driver, NULL, &calls);
 	assert_non_null(story->o);
 	story_table(story, ORIGIN_TABLE_LEAST, 1, 1);
 	story_turn(story);

@@ -300,7 +300,7 @@ static void a_turn_has_bounded_work(void **state)
 	static const struct exchange_calls calls = {.ended = count_end};
 	struct story *s = story_plan(); // for its plan, its network and its table
 	s->plan.exchanges_max = s->plan.buffers_max = COUNT;
-	s->o = origin_create(&s->plan, &s->fake.driver, &calls);
+	s->o = origin_create(&s->plan, &s->fake.driver, NULL, &calls);
 	story_table(s, ORIGIN_TABLE_LEAST, 1, 1);
 	origin_tick(s->o, s->now_us);
 	int ends = 0;

@@ -231,9 +231,39 @@ static void the_set_has_room_for_so_many(void **state)
 	fleet_free(f);
 }
 
+// How a server is verified comes with each table, and what was remembered of it goes with its slot.
+static void what_a_server_is_verified_by(void **state)
+{
+	static const struct tls_target first = {NULL, "a.example"}, second = {NULL, "a.example"};
+	struct fleet *f = fleet_new(ORIGIN_TABLE_LEAST, 1);
+	struct server *server = choose(f, 0, 1);
+	(void)state;
+	assert_null(server->tls);
+	f->servers[0].tls = &first;
+	server_set_unlist(&f->set, &f->table);
+	assert_int_equal(server_set_list(&f->set, &f->table), 0);
+	assert_ptr_equal(choose(f, 0, 1), server);
+	assert_ptr_equal(server->tls, &first);
+	peer_note(&server->peer, 10);
+
+	f->servers[0].tls = &second; // the same server in the next table
+	server_set_unlist(&f->set, &f->table);
+	assert_null(choose(f, 0, 1)->tls);
+	server_set_list(&f->set, &f->table);
+	assert_ptr_equal(server->tls, &second);
+	assert_int_equal(server->peer.failures, 1);
+
+	assert_int_equal(list(f, ORIGIN_TABLE_LEAST, 1, 2), 0); // another one
+	assert_ptr_equal(choose(f, 0, 1), server);
+	assert_null(server->tls);
+	assert_int_equal(server->peer.failures, 0);
+	fleet_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_server_is_verified_by),
 		cmocka_unit_test(the_one_with_the_fewest_exchanges),
 		cmocka_unit_test(equals_take_turns),
 		cmocka_unit_test(a_session_stays_with_its_server),

@@ -1,0 +1,74 @@
+// A channel: one TLS stream, from the connect to its end, and the driver that all of them share.
+//
+//   FREE ──▶ CONNECTING ──▶ HANDSHAKE ──▶ OPEN ──▶ CLOSED ──▶ FREE
+//                 └──────────────┴──────────────────▲
+//
+// CLOSED: STREAM_CLOSED is in the events handed over; the next turn frees it. What its owner closes
+// is free at once.
+#pragma once
+
+#include <sys/queue.h>
+
+#include "dataplane/tls/bio.h"
+#include "dataplane/tls/tls.h"
+
+enum channel_state {
+	CHANNEL_FREE,
+	CHANNEL_CONNECTING, // the inner stream is not open yet
+	CHANNEL_HANDSHAKE,
+	CHANNEL_OPEN,
+	CHANNEL_CLOSED,
+};
+
+struct channel {
+	struct stream stream; // first: a struct stream of ours is a struct channel
+	struct bio_stream carrier; // its `inner` is NULL once the inner driver has taken it back
+	struct ssl_st *ssl; // NULL when FREE or CLOSED
+	struct peer *peer;
+	uint8_t state; // enum channel_state
+	bool has_ended; // close_notify came
+	TAILQ_ENTRY(channel) siblings; // the free ones', or the closed ones'
+};
+TAILQ_HEAD(channel_list, channel);
+
+struct tls {
+	struct stream_driver driver; // first
+	struct stream_driver *inner;
+	unsigned worker;
+	BIO_METHOD *methods;
+	struct channel *channels;
+	uint32_t channel_max;
+	uint32_t uncut_count; // channels never used yet
+	uint32_t used_count; // channels not free
+	struct channel_list free, closed;
+
+	// the turn in hand
+	const struct stream_event *burst; // the inner driver's
+	int burst_count;
+	int burst_at; // the next to be taken
+	bool is_begun; // that one has been, in part
+
+	// the round in hand
+	struct stream_event *events; // the caller's
+	int event_count;
+	size_t plain_bytes; // used of `plain`
+
+	struct tls_counters counters;
+	char plain[TLS_ROUND_BYTES]; // what the round's events point to
+	char record[TLS_RECORD_BYTES]; // parts of a write, put together
+};
+
+// A channel with nothing set. NULL: all are in use.
+struct channel *channel_take(struct tls *tls);
+void channel_give(struct tls *tls, struct channel *channel);
+
+// The only way to change its state; asserts that the move is allowed.
+void channel_set_state(struct channel *channel, enum channel_state to);
+
+// Let go of what OpenSSL holds for it, leaving its session fit to be resumed.
+void channel_release(struct channel *channel);
+
+// Turn an event of its inner stream into events of its own, at most CHANNEL_EVENTS_MAX. Returns
+// whether it is used up; if not, the same is to be called again in the next round.
+#define CHANNEL_EVENTS_MAX 3
+bool channel_event(struct tls *tls, struct channel *channel, const struct stream_event *event);

@@ -1,0 +1,29 @@
+// Certificates made for a test, as good or as bad as it needs.
+#pragma once
+
+#include <openssl/x509.h>
+#include <stdbool.h>
+
+// Who signs: a key and its own certificate.
+struct certificate {
+	EVP_PKEY *key;
+	X509 *x509;
+};
+
+struct certificate_recipe {
+	const char *subject; // common name
+	const char *names; // subjectAltName: "DNS:shop.example,IP:192.0.2.1"; NULL: none
+	const char *usage; // extendedKeyUsage; NULL: none
+	bool is_authority;
+	long from_s, until_s; // from now; both 0: an hour either way
+};
+
+// `issuer` NULL: signed by itself.
+struct certificate certificate_make(
+	const struct certificate_recipe *recipe, const struct certificate *issuer);
+void certificate_free(struct certificate *certificate);
+
+// Write certificates to a new file below the folder of the test and return its path, good until the
+// next call; the file is removed by certificate_remove_file().
+const char *certificate_file(const struct certificate *const *certificates, int count);
+void certificate_remove_file(const char *path);
