@@ -54,8 +54,9 @@ static int command_reload(
 		return FAILED;
 	int ret = reload(context, &report, restart);
 	fclose(restart);
-	if (ret == 0 && keys_bytes > 0)
-		fprintf(text, "these keys changed and need a restart:\n%s", keys);
+	if (keys_bytes > 0)
+		fprintf(text, "%s%s", ret == 0 ? "these keys changed and need a restart:\n" : "",
+			keys);
 	free(keys);
 	if (ret == -EINVAL)
 		config_report_print(&report, text);

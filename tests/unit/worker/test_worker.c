@@ -411,6 +411,63 @@ static void test_an_exchange_that_ends_at_once(void **state)
 	}
 }
 
+// The room is another one when the answer comes: its grant is nobody's, and goes back once.
+static void test_a_grant_that_crosses_a_reload(void **state)
+{
+	(void)state;
+	struct claim claim;
+	struct fake_stream *visitor = newcomer(&claim);
+	stage.snapshot->map.rooms[1].line_id = 9;
+	stage.snapshot->version++;
+	stage_answer(&stage, &claim, CLAIM_GRANTED, 77);
+	assert_int_equal(stage_heard(visitor, "sluice-t-derby="), 1);
+	struct claim gone = stage_claim(&stage);
+	assert_int_equal(gone.kind, CLAIM_GONE);
+	assert_int_equal(gone.line_id, 7);
+	assert_int_equal(gone.session, 77);
+	assert_false(stage_has_claim(&stage));
+	assert_int_equal(stage_counter(&stage, COUNTER_granted), 0);
+}
+
+// Who was parked when draining began is still let in, and then the connection ends.
+static void test_a_grant_that_crosses_a_drain(void **state)
+{
+	(void)state;
+	struct claim claim;
+	struct fake_stream *visitor = newcomer(&claim);
+	atomic_store(&stage.words.draining, true);
+	stage_turn(&stage, 1);
+	assert_true(visitor->is_used);
+	assert_int_equal(stage.w->shown.busy, 1);
+	stage_answer(&stage, &claim, CLAIM_GRANTED, 77);
+	struct fake_stream *origin = stage_origin(&stage);
+	fake_peer_opens(&stage.fake, origin);
+	stage_turn(&stage, 1);
+	stage_says(&stage, origin, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
+	assert_int_equal(stage_heard(visitor, "sluice-p-derby="), 1);
+	assert_int_equal(stage_heard(visitor, "Connection: close"), 1);
+	assert_false(visitor->is_used);
+	assert_false(stage_has_claim(&stage));
+}
+
+// More requests in one turn than a burst holds, several on each connection: all are answered.
+static void test_a_turn_of_several_bursts(void **state)
+{
+	(void)state;
+	enum { CROWD = 56 }; // none has to make room
+	struct fake_stream *crowd[CROWD];
+	for (int i = 0; i < CROWD; i++) {
+		crowd[i] = stage_visitor(&stage);
+		fake_peer_sends(&stage.fake, crowd[i], SPAN(HEALTH HEALTH));
+		fake_peer_sends(&stage.fake, crowd[i], SPAN(HEALTH));
+	}
+	stage_turn(&stage, 1);
+	for (int i = 0; i < CROWD; i++)
+		assert_int_equal(stage_heard(crowd[i], "HTTP/1.1 200"), 3);
+	assert_int_equal(stage_counter(&stage, COUNTER_requests), 3 * CROWD);
+	assert_int_equal(stage.w->conns.idle_count, CROWD);
+}
+
 // Who finds the table full is told so, and what they send is read, so that the answer arrives.
 static void test_a_full_table_says_so(void **state)
 {
@@ -450,6 +507,9 @@ int main(void)
 		STORY(test_refused_claims_of_two_rooms),
 		STORY(test_a_grant_without_a_buffer_goes_back),
 		STORY(test_an_exchange_that_ends_at_once),
+		STORY(test_a_grant_that_crosses_a_reload),
+		STORY(test_a_grant_that_crosses_a_drain),
+		STORY(test_a_turn_of_several_bursts),
 		STORY(test_a_full_table_says_so),
 		STORY(test_refusals_are_counted),
 		STORY(test_tokens_are_counted),
