@@ -84,8 +84,9 @@ int listeners_driver(const struct config *config, struct listeners *listeners, u
 	for (unsigned i = 0; i < listeners->count; i++)
 		listeners->fds[i][worker] = -1;
 	int refused;
-	if (sockets_engine(*driver, &refused) == SOCKETS_EPOLL && worker == 0)
-		log_warning("io_uring is refused here (%s): using epoll", strerror(refused));
+	if (sockets_engine(*driver, &refused) == SOCKETS_EPOLL)
+		log_warning("worker %u: io_uring is refused here (%s): using epoll", worker,
+			strerror(refused));
 	return 0;
 }
 

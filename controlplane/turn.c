@@ -196,9 +196,14 @@ static uint32_t seam_answer(
 	return taken;
 }
 
+// A worker that sleeps counts as quiescent, but the tunnels of the session that ended are its to
+// close: wake it.
 static uint64_t seam_barrier_begin(void *ctx)
 {
 	struct control *c = ctx;
+	for (unsigned i = 0; i < c->worker_count; i++)
+		if (c->workers[i])
+			worker_wake(c->workers[i]);
 	return rte_rcu_qsbr_start(c->words.quiescent);
 }
 

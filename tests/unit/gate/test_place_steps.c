@@ -22,14 +22,16 @@ static void step(void);
 #undef atomic_compare_exchange_strong
 #undef atomic_compare_exchange_weak
 #undef atomic_fetch_add
-#define atomic_load_explicit(from, order) (step(), __atomic_load_n(from, __ATOMIC_SEQ_CST))
+// The builtins want plain words. The type is that of the value, which is not atomic any more.
+#define PLAIN(at) ((__typeof__(*(at) + 0ull) *)(uintptr_t)(at))
+#define atomic_load_explicit(from, order) (step(), __atomic_load_n(PLAIN(from), __ATOMIC_SEQ_CST))
 #define atomic_store_explicit(to, value, order) \
-	(step(), __atomic_store_n(to, value, __ATOMIC_SEQ_CST))
+	(step(), __atomic_store_n(PLAIN(to), value, __ATOMIC_SEQ_CST))
 #define atomic_compare_exchange_strong(at, old, value) \
 	(step(), __atomic_compare_exchange_n( \
-			 at, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			 PLAIN(at), old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 #define atomic_compare_exchange_weak(at, old, value) atomic_compare_exchange_strong(at, old, value)
-#define atomic_fetch_add(at, value) (step(), __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST))
+#define atomic_fetch_add(at, value) (step(), __atomic_fetch_add(PLAIN(at), value, __ATOMIC_SEQ_CST))
 
 #include "dataplane/gate/place.c"
 
