@@ -2,12 +2,13 @@
 """Makes the built-in templates: generate.py OUT.c queue.html queue.css queue.js en.json ja.json
 
 Puts style, script and the texts of each language into the HTML, drops comments and indentation,
-and writes the templates as C. `%{key}` is a text of the language; `{{slot}}` is left for the
-visitor's values.
+shortens the script's names, and writes the templates as C. `%{key}` is a text of the language;
+`{{slot}}` is left for the visitor's values.
 """
 import html
 import json
 import re
+import string
 import sys
 
 PHRASES = ("wait_unknown", "wait_soon", "wait_minutes", "wait_hours", "wait_days")
@@ -26,16 +27,31 @@ def squeeze_css(text):
 
 
 def squeeze_js(text):
-    """Comments and white space. The script ends every statement with `;` and has no regular
-    expressions and no templates, so strings are all that must be kept whole."""
+    """Comments and white space go, names become short. The script ends every statement with `;` and
+    has no regular expressions and no templates, so strings are all that must be kept whole."""
     tokens = re.findall(r"//[^\n]*|'[^']*'|[\w$]+|\s+|.", text)
     tokens = [token for token in tokens if not token.startswith("//") and not token.isspace()]
     out = ""
-    for token in tokens:
+    for token in shorten(tokens):
         glued = out[-1:] + token[0]
         out += " " if re.match(r"[\w$]{2}|\+\+|--", glued) else ""
         out += token
     return out
+
+
+def shorten(tokens):
+    """Each name that the script declares becomes a letter or two, wherever it stands but after the
+    dot or before the colon of a property. Declared is what follows `const`, `let` or `function`, or
+    a comma in such a list, and what is the one parameter of a function."""
+    declarations = re.findall(r"\b(?:const|let) (\w+)|, (\w+) = |function (\w+) \( (\w*)|(\w+) = >",
+                              " ".join(tokens))
+    declared = {name for names in declarations for name in names if name}
+    letters = string.ascii_letters
+    short = dict(zip(sorted(declared, key=lambda name: (-tokens.count(name), name)),
+                     [*letters, *(a + b for a in letters for b in string.digits)]))
+    for before, token, after in zip(["", *tokens], tokens, [*tokens[1:], ""]):
+        is_property = before == "." or before in ("{", ",") and after == ":"
+        yield token if is_property else short.get(token, token)
 
 
 def squeeze_html(text):

@@ -4,8 +4,8 @@
 // answer has set the pass. What is due is kept as a moment, not as a running timer, so that sleep,
 // a frozen tab and a page that comes back from the history all ask at once when they wake.
 //
-// A page without a place (full, rejected, closed on arrival) has nothing to ask for: when due, it
-// is itself loaded again.
+// A page without a place (full, rejected, closed on arrival) asks too, and is told that it has none:
+// it is itself loaded again then, but not while there is no network, which would lose it.
 (() => {
 	'use strict';
 	const SLOWEST_S = 60, PATIENCE_MS = 15000, SAY_MS = 60000;
@@ -16,7 +16,7 @@
 	let state = body.dataset.state.trim(), pollAfter = +body.dataset.poll;
 	let due, failures = 0, busy = false, leaving = false, saidAt = 0;
 	let aheadAtFirst = +id('ahead').textContent.split(',').join('') || 0;
-	const hasPlace = state == 'waiting' || state == 'next', leftAtFirst = 1 - bar.value / 1000;
+	const leftAtFirst = 1 - bar.value / 1000;
 
 	const number = n => n == null ? '–' : n.toLocaleString(lang);
 	const heading = () => document.querySelector('[data-for~=' + state + '] h1').textContent;
@@ -125,7 +125,10 @@
 				headers: {accept: 'application/json'}});
 			if (answer.status == 401 || answer.status == 404) {
 				connected(true);
-				lost();
+				if (state == 'waiting' || state == 'next')
+					lost();
+				else
+					reload();
 			} else if (answer.ok || answer.status == 410) {
 				const status = await answer.json();
 				connected(true);
@@ -150,8 +153,6 @@
 		const left = due - Date.now();
 		if (busy || leaving || state == 'expired' || left > 0 && left < 2000 * SLOWEST_S)
 			return;
-		if (!hasPlace)
-			return reload();
 		busy = true;
 		await ask();
 		busy = false;

@@ -1,0 +1,32 @@
+// Prints the queue page of visitors who wait: the C half of what test_words.py compares.
+//
+// Reads lines `LANGUAGE POSITION AHEAD ETA_LOW ETA_HIGH` (`en` or `ja`; -1 is unknown), and answers
+// each with the page that such a visitor is sent, and a NUL.
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "controlplane/pages/pages.h"
+#include "dataplane/gate/page.h"
+#include "dataplane/gate/rooms.h"
+
+int main(void)
+{
+	static char out[PAGE_BODY_BYTES_MAX + 1];
+	char error[PAGES_ERROR_BYTES], language[3];
+	const struct gate_room room = {.name = SPAN("derby")};
+	struct status status = {.state = STATUS_waiting, .poll_after = 1};
+	struct page *page;
+	if (pages_compile(pages_builtin, &page, error) < 0)
+		return 1;
+	while (scanf("%2s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, language, &status.position,
+		       &status.ahead, &status.eta_low, &status.eta_high) == 5) {
+		size_t len = page_render(page, strcmp(language, "ja") == 0 ? ACCEPT_JA : ACCEPT_EN,
+			ACCEPT_IDENTITY, &status, &room, out);
+		out[len] = 0;
+		fwrite(out, 1, len + 1, stdout);
+	}
+	pages_destroy(page);
+	return 0;
+}
