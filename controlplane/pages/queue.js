@@ -4,7 +4,8 @@
 // answer has set the pass. What is due is kept as a moment, not as a running timer, so that sleep,
 // a frozen tab and a page that comes back from the history all ask at once when they wake.
 //
-// A page without a place (full, rejected, closed on arrival) asks too, and is told that it has none:
+// A page without a place (full, rejected, closed on arrival) asks too, and is told that it has
+// none:
 // it is itself loaded again then, but not while there is no network, which would lose it.
 (() => {
 	'use strict';

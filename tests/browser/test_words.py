@@ -38,7 +38,8 @@ SHOW = """
 def rows():
     """Position, ahead, low and high; -1 is an unknown wait."""
     yield from ((place, place - 1, -1, -1) for place in PLACES)
-    yield from ((2, 1, low, high) for high in EDGES for low in {0, high // 2, max(high - 1, 0), high})
+    yield from ((2, 1, low, high) for high in EDGES
+                for low in {0, high // 2, max(high - 1, 0), high})
     chance = random.Random(SEED)
     for _ in range(200):
         high = int(2 ** chance.uniform(0, 22))
