@@ -40,11 +40,19 @@ struct resolve {
 
 static void ask(struct name *name);
 
+// The hosts file may have changed since it was read.
+static void load_hosts(struct resolve *resolve)
+{
+	evdns_base_clear_host_addresses(resolve->dns);
+	evdns_base_load_hosts(resolve->dns, "/etc/hosts");
+}
+
 static void on_timer(evutil_socket_t fd, short what, void *context)
 {
 	(void)fd;
 	(void)what;
 	struct resolve *resolve = context;
+	load_hosts(resolve);
 	for (struct name *name = resolve->names; name; name = name->next)
 		if (name->is_wanted && !name->is_literal && !name->request)
 			ask(name);
@@ -76,7 +84,6 @@ int resolve_create(struct event_base *base, void (*changed)(void *context), void
 		resolve_destroy(r);
 		return -ENOMEM;
 	}
-	evdns_base_load_hosts(r->dns, "/etc/hosts");
 	*resolve = r;
 	return 0;
 }
@@ -201,6 +208,7 @@ void resolve_set_config(struct resolve *resolve, const struct config *config, st
 	trusts_free(resolve->trusts);
 	resolve->trusts = trusts;
 	resolve->config = config;
+	load_hosts(resolve);
 	for (struct name *name = resolve->names; name; name = name->next)
 		name->is_wanted = false;
 	for (uint32_t i = 0; i < config->sites.count; i++) {

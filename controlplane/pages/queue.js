@@ -5,8 +5,7 @@
 // a frozen tab and a page that comes back from the history all ask at once when they wake.
 //
 // A page without a place (full, rejected, closed on arrival) asks too, and is told that it has
-// none:
-// it is itself loaded again then, but not while there is no network, which would lose it.
+// none: it is itself loaded again then, but not while there is no network, which would lose it.
 (() => {
 	'use strict';
 	const SLOWEST_S = 60, PATIENCE_MS = 15000, SAY_MS = 60000;

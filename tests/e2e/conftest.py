@@ -20,10 +20,10 @@ def make(origin):
     made = []
 
     def start(**keys):
-        ready = keys.pop("expect_ready", True)
+        ready, is_started = keys.pop("expect_ready", True), keys.pop("start", True)
         sluice = Sluice(origin.port, **keys)
         made.append(sluice)
-        return sluice.start(expect_ready=ready)
+        return sluice.start(expect_ready=ready) if is_started else sluice
 
     yield start
     for sluice in made:

@@ -53,7 +53,7 @@ def wait_for(what, seconds, step=0.02):
 class Origin:
     """An origin that tells what it was sent; the end of the path says what it answers."""
 
-    def __init__(self):
+    def __init__(self, address="127.0.0.1", port=0):
         origin = self
         self.seen = []
         self.lock = threading.Lock()
@@ -94,7 +94,7 @@ class Origin:
 
             do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_OPTIONS = do_PATCH = do_any
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = ThreadingHTTPServer((address, port), Handler)
         self.server.daemon_threads = True
         self.port = self.server.server_address[1]
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
@@ -162,6 +162,7 @@ class Sluice:
             }, **(site or {}))],
         }
         self.config.update(top or {})
+        self.command = [BINARY, "run", "-c", str(self.path)]
 
     @property
     def path(self):
@@ -175,8 +176,7 @@ class Sluice:
         self.log_path = self.folder / f"log-{time.monotonic_ns()}"
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
-                [BINARY, "run", "-c", str(self.path)], stderr=log, stdout=log,
-                stdin=subprocess.DEVNULL)
+                self.command, stderr=log, stdout=log, stdin=subprocess.DEVNULL)
         if expect_ready:
             wait_for(self.is_ready, START_S)
         return self
