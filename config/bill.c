@@ -13,7 +13,7 @@ static uint64_t times(uint64_t a, uint64_t b)
 	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-static uint64_t room_count(const struct config *config)
+uint64_t config_room_count(const struct config *config)
 {
 	uint64_t count = 0;
 	for (uint32_t i = 0; i < config->sites.count; i++)
@@ -54,13 +54,13 @@ static uint64_t count_per(const struct config *config, enum config_per per, uint
 	case CONFIG_PER_HEAD_BYTE:
 		return times(buffer_count(config, worker_count), config->http->head_bytes);
 	case CONFIG_PER_ROOM:
-		return room_count(config);
+		return config_room_count(config);
 	case CONFIG_PER_SESSION:
-		return times(config->sessions_max, room_count(config));
+		return times(config->sessions_max, config_room_count(config));
 	case CONFIG_PER_PRESENT:
-		return times(config->present_max, room_count(config));
+		return times(config->present_max, config_room_count(config));
 	case CONFIG_PER_LEFT:
-		return times(config->left_max, room_count(config));
+		return times(config->left_max, config_room_count(config));
 	case CONFIG_PER_ENDED:
 		return config->ended_max;
 	}

@@ -300,6 +300,9 @@ void config_bill_print(const struct config *config, const struct config_bill *bi
 uint64_t config_bill_total(
 	const struct config *config, const struct config_bill *bill, uint32_t worker_count);
 
+// Rooms of all sites.
+uint64_t config_room_count(const struct config *config);
+
 // How many workers run on `machine`: as many as named, else one on each core but one, at least one.
 uint32_t config_worker_count(const struct config *config, const struct config_machine *machine);
 

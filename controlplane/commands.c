@@ -123,12 +123,8 @@ static bool parse_number(const char *text, uint64_t max, uint64_t *value)
 
 static int set_mode(struct control_room *room, const char *argument, FILE *text)
 {
-	static const char *const modes[] = {[GATE_MODE_AUTO] = "auto",
-		[GATE_MODE_ALWAYS] = "always",
-		[GATE_MODE_OFF] = "off",
-		[GATE_MODE_REJECT] = "reject"};
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
-		if (strcmp(argument, modes[i]) == 0) {
+	for (size_t i = 0; i < ROOMS_MODES; i++)
+		if (strcmp(argument, rooms_mode_names[i]) == 0) {
 			room->mode_override = (uint8_t)i;
 			return 0;
 		}

@@ -141,10 +141,9 @@ static void fill_hosts(struct owner *owner, const struct config_site *from,
 static void count_all(const struct config *config, struct gate_map *map)
 {
 	map->site_count = config->sites.count;
-	for (uint32_t i = 0; i < config->sites.count; i++) {
-		map->room_count += config->sites.at[i].rooms.count;
+	map->room_count = (uint32_t)config_room_count(config);
+	for (uint32_t i = 0; i < config->sites.count; i++)
 		map->host_count += config->sites.at[i].hosts.count;
-	}
 }
 
 // Rooms are sorted by name, so each site's list is made after the sort.

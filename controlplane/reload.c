@@ -8,6 +8,7 @@
 #include "controlplane/publish.h"
 #include "controlplane/rooms.h"
 #include "controlplane/trusts.h"
+#include "controlplane/turn.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,10 +17,7 @@
 
 uint64_t reload_sessions_total(const struct control *c)
 {
-	uint64_t rooms = 0;
-	for (uint32_t i = 0; i < c->config->sites.count; i++)
-		rooms += c->config->sites.at[i].rooms.count;
-	return rooms * c->config->sessions_max;
+	return config_room_count(c->config) * c->config->sessions_max;
 }
 
 static struct publish_room room_now(void *context, const struct config_room *config)
@@ -76,9 +74,7 @@ void reload_snapshot(struct control *c)
 		return;
 	}
 	publish_swap(&c->words, snapshot);
-	for (unsigned i = 0; i < c->worker_count; i++)
-		if (c->workers[i])
-			worker_wake(c->workers[i]);
+	turn_wake_workers(c);
 }
 
 // The first configuration was read by root, the next one is read by the user that root became.

@@ -22,6 +22,11 @@ static int compare_rooms(const void *a, const void *b)
 	return strcmp(x->config->name, y->config->name);
 }
 
+const char *const rooms_mode_names[] = {[GATE_MODE_AUTO] = "auto",
+	[GATE_MODE_ALWAYS] = "always",
+	[GATE_MODE_OFF] = "off",
+	[GATE_MODE_REJECT] = "reject"};
+
 uint8_t rooms_state(const struct control_room *room)
 {
 	return room->state_override == STORE_AS_CONFIGURED ? GATE_OPEN : room->state_override;
@@ -65,6 +70,11 @@ static struct control_room *find_line(struct control_room *rooms, uint32_t count
 	return NULL;
 }
 
+struct control_room *rooms_find_line(struct control *c, uint32_t line_id)
+{
+	return find_line(c->rooms, c->room_count, line_id);
+}
+
 struct control_room *rooms_find(struct control *c, const char *name)
 {
 	for (uint32_t i = 0; i < c->room_count; i++)
@@ -76,7 +86,7 @@ struct control_room *rooms_find(struct control *c, const char *name)
 // A room of a new configuration: as it was, or fresh. One that stays keeps its controller.
 static struct control_room room_of(struct control *c, const struct config_room *config)
 {
-	struct control_room *before = find_line(c->rooms, c->room_count, config->line_id);
+	struct control_room *before = rooms_find_line(c, config->line_id);
 	struct control_room room = {.line_id = config->line_id,
 		.state_override = STORE_AS_CONFIGURED,
 		.mode_override = STORE_AS_CONFIGURED};
@@ -138,9 +148,7 @@ static struct control_room *list_rooms(struct control *c, uint32_t *count)
 {
 	const struct config_sites *sites = &c->config->sites;
 	uint32_t at = 0;
-	*count = 0;
-	for (uint32_t i = 0; i < sites->count; i++)
-		*count += sites->at[i].rooms.count;
+	*count = (uint32_t)config_room_count(c->config);
 	struct control_room *rooms = calloc(*count + 1, sizeof(*rooms));
 	for (uint32_t i = 0; rooms && i < sites->count; i++)
 		for (uint32_t j = 0; j < sites->at[i].rooms.count; j++)
@@ -163,7 +171,7 @@ static void load_one(void *context, const struct store_record *record)
 	const struct loading *loading = context;
 	const struct store_room *said = &record->room;
 	struct control_room *room = find_line(loading->rooms, loading->count, said->line_id);
-	if (!room || find_line(loading->c->rooms, loading->c->room_count, said->line_id))
+	if (!room || rooms_find_line(loading->c, said->line_id))
 		return;
 	room->state_override = said->state;
 	room->mode_override = said->mode;

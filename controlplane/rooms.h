@@ -12,12 +12,17 @@
 // Returns 0, or -errno and nothing has changed.
 int rooms_set(struct control *c);
 
-// The room of that name, or NULL.
+// The room of that name, or of that line, or NULL.
 struct control_room *rooms_find(struct control *c, const char *name);
+struct control_room *rooms_find_line(struct control *c, uint32_t line_id);
 
 // What holds: the command's word, or the configuration's. enum gate_room_state, enum gate_mode.
 uint8_t rooms_state(const struct control_room *room);
 uint8_t rooms_mode(const struct control_room *room);
+
+// Words of the modes, by enum gate_mode.
+#define ROOMS_MODES (GATE_MODE_REJECT + 1)
+extern const char *const rooms_mode_names[ROOMS_MODES];
 
 // A command changed the room: tell claims and controller, put it into the store, publish.
 void rooms_changed(struct control *c, struct control_room *room);

@@ -28,12 +28,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <openssl/sha.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #define ORIGIN_IDLE_MAX 4096u // connections kept to one server, whatever origin.idle_max says
@@ -162,10 +160,8 @@ static int begin_clock(struct control *c)
 
 static int open_places(struct control *c)
 {
-	uint32_t rooms = 0;
-	for (uint32_t i = 0; i < c->config->sites.count; i++)
-		rooms += c->config->sites.at[i].rooms.count;
-	uint32_t lines = rooms * 2 > BILL_LINES_MIN ? rooms * 2 : BILL_LINES_MIN;
+	uint32_t twice = 2 * (uint32_t)config_room_count(c->config);
+	uint32_t lines = twice > BILL_LINES_MIN ? twice : BILL_LINES_MIN;
 	const char *path = state_path(c->state, STATE_PLACES);
 	int ret = place_file_open(path, lines, BILL_LINE_ENTRIES, &c->places);
 	if (ret < 0)
@@ -380,8 +376,7 @@ void run_drain(struct control *c)
 	log_info("draining for at most %" PRIu64 " ms", c->config->drain_ms);
 	c->drain_until_us = clock_monotonic_us() + c->config->drain_ms * 1000;
 	atomic_store(&c->words.draining, true);
-	for (unsigned i = 0; i < c->worker_count; i++)
-		worker_wake(c->workers[i]);
+	turn_wake_workers(c);
 }
 
 // What a worker still has to do: requests, and answers on connections that it has closed. At

@@ -41,15 +41,6 @@ static const char *state_name(const struct control_room *room)
 	return names[rooms_state(room)];
 }
 
-static const char *mode_name(const struct control_room *room)
-{
-	static const char *const names[] = {[GATE_MODE_AUTO] = "auto",
-		[GATE_MODE_ALWAYS] = "always",
-		[GATE_MODE_OFF] = "off",
-		[GATE_MODE_REJECT] = "reject"};
-	return names[rooms_mode(room)];
-}
-
 // What fits a line of `show rooms`.
 static json_t *room_line(
 	struct control *c, const struct control_room *room, const struct controller_view *view)
@@ -58,7 +49,7 @@ static json_t *room_line(
 	json_t *line = json_object();
 	set(line, "room", json_string(room->config->name));
 	set(line, "state", json_string(state_name(room)));
-	set(line, "mode", json_string(mode_name(room)));
+	set(line, "mode", json_string(rooms_mode_names[rooms_mode(room)]));
 	set(line, "waiting", number(view->waiting));
 	set(line, "called", number(view->called));
 	set(line, "present", number(view->present));
@@ -304,14 +295,6 @@ json_t *show_cluster(struct control *c)
 	return cluster;
 }
 
-static const struct control_room *room_of(const struct control *c, uint32_t line_id)
-{
-	for (uint32_t i = 0; i < c->room_count; i++)
-		if (c->rooms[i].line_id == line_id)
-			return &c->rooms[i];
-	return NULL;
-}
-
 // Where the holder of a ticket stands, by the words of its line, as a worker would see it.
 static void set_place(json_t *all, const struct place_line *line, uint64_t key)
 {
@@ -330,7 +313,7 @@ static void set_place(json_t *all, const struct place_line *line, uint64_t key)
 
 json_t *show_token(struct control *c, const struct token *token, bool is_signed)
 {
-	const struct control_room *room = room_of(c, token->line_id);
+	const struct control_room *room = rooms_find_line(c, token->line_id);
 	json_t *all = json_object();
 	set(all, "kind", json_string(token->kind == TOKEN_TICKET ? "ticket" : "pass"));
 	set(all, "signed", json_boolean(is_signed));

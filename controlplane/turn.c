@@ -78,6 +78,13 @@ void turn_last(struct control *c)
 	} while (count > 0);
 }
 
+void turn_wake_workers(struct control *c)
+{
+	for (unsigned i = 0; i < c->worker_count; i++)
+		if (c->workers[i])
+			worker_wake(c->workers[i]);
+}
+
 // A worker is well if it makes turns; it makes some though nothing happens.
 static bool watch_worker(struct control *c, unsigned index, uint64_t now_us)
 {
@@ -201,9 +208,7 @@ static uint32_t seam_answer(
 static uint64_t seam_barrier_begin(void *ctx)
 {
 	struct control *c = ctx;
-	for (unsigned i = 0; i < c->worker_count; i++)
-		if (c->workers[i])
-			worker_wake(c->workers[i]);
+	turn_wake_workers(c);
 	return rte_rcu_qsbr_start(c->words.quiescent);
 }
 

@@ -153,11 +153,11 @@ static bool park(struct worker *w, struct item *item, const struct decision *dec
 	conn_set_state(conn, CONN_PARKED);
 	w->parked_count++;
 	stream_pause(w->driver, conn->stream);
-	wheel_set(&w->wheel, &conn->deadline, w->now_us + WORKER_CLAIM_MS_MAX * 1000ull);
+	client_set_deadline(w, conn, WORKER_CLAIM_MS_MAX);
 	return true;
 }
 
-static struct answer_frame frame_of(const struct worker *w, const struct conn *conn)
+struct answer_frame act_frame(const struct worker *w, const struct conn *conn)
 {
 	return (struct answer_frame){.date = w->date,
 		.secrets = &w->snapshot->secrets,
@@ -218,7 +218,7 @@ static void reply(struct worker *w, struct item *item, const struct decision *de
 {
 	struct conn *conn = item->conn;
 	struct carry_stale stale;
-	struct answer_frame frame = frame_of(w, conn);
+	struct answer_frame frame = act_frame(w, conn);
 	act_find_stale(w, item, decision->sets_ticket || decision->sets_pass, &stale);
 	frame.minor = item->head.minor;
 	frame.is_head = item->head.method == HTTP_HEAD;
@@ -240,7 +240,7 @@ static void reply(struct worker *w, struct item *item, const struct decision *de
 
 void act_refuse(struct worker *w, struct conn *conn, unsigned status)
 {
-	struct answer_frame frame = frame_of(w, conn);
+	struct answer_frame frame = act_frame(w, conn);
 	frame.close = true;
 	size_t bytes = answer_refusal(status, false, &frame, w->reply);
 	if (send_reply(w, conn, bytes))
@@ -254,7 +254,7 @@ void act_refuse_too_large(struct worker *w, struct conn *conn, struct span head)
 	struct carry_stale stale;
 	char scratch[MATCH_HOST_BYTES_MAX + 1];
 	struct span matched;
-	struct answer_frame frame = frame_of(w, conn);
+	struct answer_frame frame = act_frame(w, conn);
 	carry_salvage(head, salvaged);
 	carry_stale_find(map, salvaged, NULL, 0, w->now_s, &stale);
 	frame.site = gate_map_site(map, salvaged->host, scratch, &matched);

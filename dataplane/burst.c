@@ -57,8 +57,7 @@ static void wait_for_more(struct worker *w, struct conn *conn, struct span data)
 	}
 	if (conn->is_idle && conn->buffered > 0) {
 		conn_set_idle(&w->conns, conn, false);
-		wheel_set(
-			&w->wheel, &conn->deadline, w->now_us + w->plan.head_timeout_ms * 1000ull);
+		client_set_deadline(w, conn, w->plan.head_timeout_ms);
 	}
 }
 

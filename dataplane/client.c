@@ -49,7 +49,7 @@ void client_event(struct worker *w, const struct stream_event *event)
 	}
 }
 
-static void set_deadline(struct worker *w, struct conn *conn, uint32_t after_ms)
+void client_set_deadline(struct worker *w, struct conn *conn, uint32_t after_ms)
 {
 	wheel_set(&w->wheel, &conn->deadline, w->now_us + after_ms * 1000ull);
 }
@@ -102,7 +102,7 @@ static void opened(struct worker *w, struct stream *stream)
 		return;
 	}
 	conn_set_idle(&w->conns, conn, true);
-	set_deadline(w, conn, w->plan.head_timeout_ms);
+	client_set_deadline(w, conn, w->plan.head_timeout_ms);
 }
 
 static void discard(struct worker *w, struct conn *conn, size_t bytes)
@@ -193,7 +193,7 @@ void client_answered(struct worker *w, struct conn *conn)
 		return;
 	}
 	conn_set_idle(&w->conns, conn, conn->buffered == 0);
-	set_deadline(w, conn, w->plan.idle_timeout_ms);
+	client_set_deadline(w, conn, w->plan.idle_timeout_ms);
 }
 
 void client_discard(struct worker *w, struct conn *conn)
@@ -208,7 +208,7 @@ void client_discard(struct worker *w, struct conn *conn)
 	}
 	stream_shut(w->driver, conn->stream);
 	stream_resume(w->driver, conn->stream);
-	set_deadline(w, conn, WORKER_DISCARD_MS);
+	client_set_deadline(w, conn, WORKER_DISCARD_MS);
 }
 
 void client_close(struct worker *w, struct conn *conn, bool reset)

@@ -11,6 +11,8 @@ void client_deadlines(struct worker *w);
 void client_close_idle(struct worker *w);
 // Offer the kept bytes of connections whose exchange has ended in this turn.
 void client_resumed(struct worker *w);
+// Set the time at which a connection's patience is over, from now on.
+void client_set_deadline(struct worker *w, struct conn *conn, uint32_t after_ms);
 // End a connection: its exchange, parked claim and deadline with it.
 void client_close(struct worker *w, struct conn *conn, bool reset);
 // After an answer of ours or the origin's is out: wait for the next request, or close.

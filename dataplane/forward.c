@@ -12,13 +12,11 @@
 
 static struct answer_frame frame_of(const struct worker *w, const struct conn *conn)
 {
-	return (struct answer_frame){.date = w->date,
-		.secrets = &w->snapshot->secrets,
-		.now_s = w->now_s,
-		.minor = conn->minor,
-		.close = conn->close_after || w->is_draining || conn->has_ended,
-		.is_head = conn->is_head_request,
-		.is_secure = conn->is_secure};
+	struct answer_frame frame = act_frame(w, conn);
+	frame.minor = conn->minor;
+	frame.close = frame.close || conn->close_after;
+	frame.is_head = conn->is_head_request;
+	return frame;
 }
 
 // What must be known of the request when its answer comes. Returns false if there is no buffer for
@@ -114,7 +112,7 @@ static void resume_later(struct worker *w, struct conn *conn)
 		w->resumed[w->resumed_count++] = conn;
 	assert(w->resumed_count <= w->conns.count_max);
 	conn->is_resumed = true;
-	wheel_set(&w->wheel, &conn->deadline, w->now_us + w->plan.head_timeout_ms * 1000ull);
+	client_set_deadline(w, conn, w->plan.head_timeout_ms);
 }
 
 // An exchange is over: go on with what is kept, or rest.

@@ -19,12 +19,10 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <openssl/crypto.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define SLEEP_US_MAX \
 	400000u // a worker makes turns though nothing happens: one that does not stands still

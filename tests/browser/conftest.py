@@ -9,7 +9,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).p
 import pytest
 from browser import Browser, Tab
 from crowd import Crowd
-from sluice import Origin, Sluice
+from sluice import serving, starting
 
 LONG = os.environ.get("SLUICE_TESTS_LONG") == "1"
 
@@ -26,23 +26,12 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture
 def origin():
-    server = Origin()
-    yield server
-    server.stop()
+    yield from serving()
 
 
 @pytest.fixture
 def make(origin):
-    """make(rooms=…, top=…, site=…) starts an appliance in front of `origin`."""
-    made = []
-
-    def start(**keys):
-        made.append(Sluice(origin.port, **keys))
-        return made[-1].start()
-
-    yield start
-    for sluice in made:
-        sluice.destroy()
+    yield from starting(origin)
 
 
 @pytest.fixture

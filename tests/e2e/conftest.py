@@ -4,30 +4,17 @@ import sys
 sys.dont_write_bytecode = True
 
 import pytest
-from sluice import Origin, Sluice, Visitor
+from sluice import Visitor, serving, starting
 
 
 @pytest.fixture
 def origin():
-    server = Origin()
-    yield server
-    server.stop()
+    yield from serving()
 
 
 @pytest.fixture
 def make(origin):
-    """make(rooms=…, top=…, site=…) starts an appliance in front of `origin`."""
-    made = []
-
-    def start(**keys):
-        ready, is_started = keys.pop("expect_ready", True), keys.pop("start", True)
-        sluice = Sluice(origin.port, **keys)
-        made.append(sluice)
-        return sluice.start(expect_ready=ready) if is_started else sluice
-
-    yield start
-    for sluice in made:
-        sluice.destroy()
+    yield from starting(origin)
 
 
 @pytest.fixture

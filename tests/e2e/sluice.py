@@ -221,6 +221,28 @@ class Sluice:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def serving():
+    """The fixture `origin`: a generator, so that it ends with its test."""
+    server = Origin()
+    yield server
+    server.stop()
+
+
+def starting(origin):
+    """The fixture `make`: make(rooms=…, top=…, site=…) starts an appliance in front of `origin`."""
+    made = []
+
+    def start(**keys):
+        ready, is_started = keys.pop("expect_ready", True), keys.pop("start", True)
+        sluice = Sluice(origin.port, **keys)
+        made.append(sluice)
+        return sluice.start(expect_ready=ready) if is_started else sluice
+
+    yield start
+    for sluice in made:
+        sluice.destroy()
+
+
 def room(name="derby", **keys):
     return dict({"name": name, "path": f"/{name}", "capacity": 2}, **keys)
 

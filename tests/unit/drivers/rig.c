@@ -294,10 +294,8 @@ void rig_require(enum sockets_engine engine)
 	if (engine != SOCKETS_URING)
 		return;
 	int ret = uring_init(&uring, 8, 2, 4096);
-	if (ret < 0) {
-		print_message("io_uring is refused here: %s\n", strerror(-ret));
-		skip();
-	}
+	if (ret < 0)
+		fail_msg("io_uring is refused here: %s", strerror(-ret));
 	uring_fini(&uring);
 }
 
