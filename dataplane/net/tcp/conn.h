@@ -1,0 +1,104 @@
+// A connection inside TCP, and the engine that holds them all. For the files of this folder.
+//
+//   struct tcp_conn   two cache lines, all that an idle connection is
+//   struct tcp_work   what is under way: unacknowledged bytes, recovery, what came out of order;
+//                     hung on a connection while it needs it, given back when it falls idle
+#pragma once
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/net/tcp/chunks.h"
+#include "dataplane/net/tcp/flows.h"
+#include "dataplane/net/tcp/tcp.h"
+#include "dataplane/net/tcp/timers.h"
+#include "dataplane/net/tcp/wait.h"
+
+// RFC 9293 3.3.2, without LISTEN and SYN-SENT, which need no connection, and TIME-WAIT, which has
+// its own table. SYN-RECEIVED is a cookie.
+enum tcp_state {
+	TCP_FREE,
+	TCP_ESTABLISHED,
+	TCP_CLOSE_WAIT, // the peer has ended; we may still send
+	TCP_LAST_ACK, // both have ended; our FIN is not acknowledged
+	TCP_FIN_WAIT_1, // we have ended; our FIN is not acknowledged
+	TCP_FIN_WAIT_2, // it is acknowledged; the peer may still send
+	TCP_CLOSING, // both have ended at once
+};
+
+enum tcp_conn_flag {
+	TCP_CONN_TIMESTAMPS = 1 << 0, // agreed on
+	TCP_CONN_SACK = 1 << 1, // agreed on
+	TCP_CONN_PAUSED = 1 << 2, // the worker does not read
+	TCP_CONN_ORPHAN = 1 << 3, // the worker has closed it: its queue and FIN are seen off
+	TCP_CONN_ACK_DUE = 1 << 4, // something came that is not acknowledged yet
+	TCP_CONN_ACK_NOW = 1 << 5, // and must be at the end of this turn
+	TCP_CONN_FIN_QUEUED = 1 << 6, // FIN follows the last byte of the queue
+	TCP_CONN_EOF_TOLD = 1 << 7, // STREAM_EOF was delivered
+	TCP_CONN_LISTED = 1 << 8, // on the list of those to look at in tcp_flush() or tcp_due()
+	TCP_CONN_WAS_HIGH = 1 << 9, // queued passed queue_high: STREAM_WRITABLE is owed
+	TCP_CONN_SCALE_UNSURE = 1 << 10, // the cookie came back without its timestamp: the peer's
+					 // scale counts as 0 until an echo arrives
+};
+
+struct tcp_conn {
+	struct stream stream; // first: addresses are the flow's key
+	uint32_t rcv_nxt; // next expected
+	uint32_t rcv_edge; // right edge of the window we have told; never moves left
+	uint32_t snd_una; // oldest not acknowledged
+	// 64
+	uint32_t snd_nxt; // next to send; with a FIN it counts
+	uint32_t snd_wnd; // the peer's window, bytes
+	uint32_t snd_wl1; // seq of the last window update (RFC 9293 3.10.7.4); for WL2 snd_una does
+	uint32_t ts_recent; // RFC 7323 4.3
+	uint32_t ts_recent_ms; // when it was noted, for the 24 days of 5.5
+	uint32_t ts_offset; // of our timestamps: random for each tuple
+	uint32_t srtt_us, rttvar_us; // RFC 6298; 0: no sample yet
+	struct tcp_hop hop;
+	uint16_t mss; // payload bytes of a full segment, options subtracted
+	uint16_t flags; // enum tcp_conn_flag
+	uint8_t state; // enum tcp_state
+	uint8_t scales; // of the peer's windows (low 4 bits) and of ours (high 4)
+	uint8_t rto_backoff; // expiries in a row
+	uint8_t challenges; // sent (low 4 bits) in one second (its low 4 bits)
+	uint32_t work; // index + 1 of its struct tcp_work; 0: none
+	struct tcp_timer timer; // its one deadline: always in the wheel
+} __attribute__((aligned(64)));
+static_assert(sizeof(struct tcp_conn) == 128, "two cache lines");
+
+struct tcp {
+	struct tcp_plan plan;
+	const struct tcp_io *io;
+	uint64_t now_us;
+	struct stream_event *events; // of this turn
+	int event_max, event_count;
+
+	struct tcp_conn *conns; // connections_max + reserve
+	uint32_t conn_max, conn_count, free_conn;
+	struct tcp_flows *flows;
+	struct tcp_wait *waits;
+	struct tcp_timers timers;
+	struct tcp_work *works;
+	uint32_t free_work;
+	struct tcp_chunks send_chunks, receive_chunks;
+	uint32_t *listed; // connections to look at once more: acknowledgements due, input kept
+	uint32_t listed_count;
+	bool is_accepting;
+	struct tcp_stats stats;
+	struct tcp_sources *sources; // SYNs of each source in this second
+};
+
+// Count.
+static inline void tcp_count_many(struct tcp *t, enum tcp_counter which, uint64_t many)
+{
+	_Atomic uint64_t *counter = &t->stats.counters[which];
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + many,
+		memory_order_relaxed);
+}
+
+static inline void tcp_count(struct tcp *t, enum tcp_counter which)
+{
+	tcp_count_many(t, which, 1);
+}

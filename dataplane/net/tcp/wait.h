@@ -1,0 +1,36 @@
+// TIME_WAIT: what must be known of a connection that is over, 32 bytes each (RFC 9293 3.6.1, 6191,
+// 1337), in a table of its own; the oldest makes room.
+//
+// All last equally long, so they stand in a ring in the order of their ends; a hash index finds one
+// by a 64-bit keyed fingerprint of the four-tuple.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tcp_wait;
+
+struct tcp_wait_entry {
+	uint64_t tuple; // keyed fingerprint
+	uint32_t snd_nxt, rcv_nxt;
+	uint32_t ts_recent, ts_offset;
+	uint32_t ends_ms;
+	uint32_t next; // in its bucket
+};
+
+// Make a table of `max` entries. Returns NULL when out of memory.
+struct tcp_wait *wait_create(uint32_t max);
+void wait_destroy(struct tcp_wait *wait);
+uint64_t wait_bytes(uint32_t max);
+
+// Enter. Returns false if the oldest had to make room before its end.
+bool wait_add(struct tcp_wait *wait, const struct tcp_wait_entry *entry);
+
+// The entry of a tuple; NULL: none. It lives until the next call that changes the table.
+struct tcp_wait_entry *wait_find(struct tcp_wait *wait, uint64_t tuple, uint32_t now_ms);
+
+// Take one out: a newer SYN has it.
+void wait_remove(struct tcp_wait *wait, struct tcp_wait_entry *entry);
+
+// Drop those that are over, a bounded number. Returns how many are left.
+uint32_t wait_expire(struct tcp_wait *wait, uint32_t now_ms);
