@@ -65,7 +65,7 @@ enum syncookie_result syncookie_check(const struct syncookie *syncookie,
 uint32_t syncookie_ts_offset(const struct syncookie *syncookie, const struct stream_address *local,
 	const struct stream_address *peer);
 
-// The timestamp value of a SYN-ACK: at most 63 ms before `ts_now`, the options in its low bits.
+// The timestamp value of a SYN-ACK: at most 31 ms before `ts_now`, the options in its low bits.
 uint32_t syncookie_ts_write(uint32_t ts_now, struct syncookie_options options);
 
 // The options in the echo of one.
