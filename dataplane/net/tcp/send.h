@@ -16,7 +16,7 @@
 // Our timestamp (RFC 7323): milliseconds from a random offset.
 static inline uint32_t send_timestamp(const struct tcp *t, const struct tcp_conn *c)
 {
-	return (uint32_t)(t->now_us / 1000) + c->ts_offset;
+	return t->now_ms + c->ts_offset;
 }
 
 // The worker's bytes enter the queue and leave as the windows allow.
