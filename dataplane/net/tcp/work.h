@@ -12,9 +12,10 @@ struct tcp_score { // the peer holds [from, to)
 	uint32_t from, to;
 };
 
-struct tcp_kept { // a run of received bytes, in chunks
-	uint32_t from, to; // sequence numbers
-	uint32_t first_chunk; // index + 1
+struct tcp_kept { // a run of received bytes
+	uint32_t from; // sequence number of the first
+	uint32_t changed; // when: see tcp_work_receive.changes
+	struct tcp_queue queue; // not empty
 };
 
 enum tcp_sending {
@@ -66,13 +67,12 @@ struct tcp_work {
 		struct tcp_score scores[TCP_SCORE_MAX]; // ascending, apart
 	} send;
 	struct tcp_work_receive {
-		uint32_t kept_count;
-		struct tcp_kept kept[TCP_KEPT_MAX]; // ascending
-		uint32_t kept_bytes;
-		uint32_t latest; // index of the run that changed last
+		uint32_t kept_count; // 0 and no has_fin: this half needs no work
+		struct tcp_kept kept[TCP_KEPT_MAX]; // ascending; none overlap. Those before rcv_nxt
+						    // are in order and wait to be handed over
+		uint32_t changes; // counts them, for the order of SACK blocks
 		uint32_t fin_seq; // of the peer's FIN, if it came early
-		bool has_fin, has_send;
-		uint64_t ack_at_us; // delayed acknowledgement
+		bool has_fin;
 	} receive;
 } __attribute__((aligned(64)));
 
