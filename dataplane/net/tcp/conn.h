@@ -57,9 +57,9 @@ struct tcp_conn {
 	uint32_t snd_wl1; // seq of the last window update (RFC 9293 3.10.7.4); for WL2 snd_una does
 	uint32_t ts_recent; // RFC 7323 4.3
 	uint32_t active_ms; // when the last acceptable segment came. It stands still while an ACK
-			    // is due, whose delay it then begins, and from a close by the worker on,
-			    // whose linger it then begins. ts_recent is no older: idle_us is below
-			    // the 24 days of RFC 7323 5.5
+			    // is due, whose delay it then begins, and from a close by the worker
+			    // on, whose linger it then begins. ts_recent is no older: idle_us is
+			    // below the 24 days of RFC 7323 5.5
 	uint32_t ts_offset; // of our timestamps: random for each tuple
 	uint32_t srtt_us, rttvar_us; // RFC 6298; 0: no sample yet
 	struct tcp_hop hop;
@@ -110,16 +110,16 @@ static inline uint32_t tcp_index(const struct tcp *t, const struct tcp_conn *c)
 struct tcp_conn *tcp_find(const struct tcp *t, uint64_t hash, const struct stream_address *local,
 	const struct stream_address *peer);
 
-// A fresh connection, ESTABLISHED, entered under its hash; sequence numbers and the peer's gifts are
-// the caller's to fill. NULL: none is free.
+// A fresh connection, ESTABLISHED, entered under its hash; sequence numbers and the peer's gifts
+// are the caller's to fill. NULL: none is free.
 struct tcp_conn *tcp_open(struct tcp *t, uint64_t hash, const struct tcp_segment *segment);
 
 // It is over: drop all that hangs on it. `error` is told by STREAM_CLOSED, unless the worker has
 // closed it. The struct is free again in the next turn.
 void tcp_end(struct tcp *t, struct tcp_conn *c, int error);
 
-// Both have ended: it is over, without error. What is known of it goes to TIME_WAIT if we have ended
-// first.
+// Both have ended: it is over, without error. What is known of it goes to TIME_WAIT if we have
+// ended first.
 void tcp_end_both(struct tcp *t, struct tcp_conn *c, bool waits);
 
 // Put an event; none for an orphan.
