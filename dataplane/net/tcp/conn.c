@@ -14,7 +14,7 @@
 
 // Both addresses are compared in one go: they are neighbours, here and in a segment.
 static_assert(offsetof(struct stream, local) ==
-		offsetof(struct stream, peer) + sizeof(struct stream_address),
+		      offsetof(struct stream, peer) + sizeof(struct stream_address),
 	"peer, local");
 static_assert(sizeof(struct stream_address) == 18, "no padding to compare");
 

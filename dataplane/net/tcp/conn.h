@@ -60,9 +60,9 @@ struct tcp_conn {
 	uint32_t snd_wl1; // seq of the last window update (RFC 9293 3.10.7.4); for WL2 snd_una does
 	uint32_t ts_recent; // RFC 7323 4.3; 0: none came yet, or none are agreed on
 	uint32_t active_ms; // when the last acceptable segment came. It stands still while an ACK
-			    // is due, whose delay it then begins, and from a close by the worker on,
-			    // whose linger it then begins. ts_recent is no older: idle_us is below
-			    // the 24 days of RFC 7323 5.5
+			    // is due, whose delay it then begins, and from a close by the worker
+			    // on, whose linger it then begins. ts_recent is no older: idle_us is
+			    // below the 24 days of RFC 7323 5.5
 	uint32_t ts_offset; // of our timestamps: random for each tuple
 	uint32_t srtt_us, rttvar_us; // RFC 6298; 0: no sample yet
 	struct tcp_hop hop;
@@ -135,8 +135,8 @@ static inline uint16_t tcp_first_window(const struct tcp *t)
 struct tcp_conn *tcp_find(const struct tcp *t, uint64_t hash, const struct stream_address *local,
 	const struct stream_address *peer);
 
-// A fresh connection, ESTABLISHED, for the addresses of a segment, entered under their hash; sequence
-// numbers, options and listener are the caller's to fill. NULL: none is free.
+// A fresh connection, ESTABLISHED, for the addresses of a segment, entered under their hash;
+// sequence numbers, options and listener are the caller's to fill. NULL: none is free.
 struct tcp_conn *tcp_open(struct tcp *t, uint64_t hash, const struct tcp_segment *segment);
 
 // It is over: drop all that hangs on it. STREAM_CLOSED tells `error`, unless the worker has closed

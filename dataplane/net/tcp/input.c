@@ -1,12 +1,13 @@
-// Segment arrives (RFC 9293 3.10.7.4), in its order: sequence number, RST, SYN, ACK, URG, text, FIN;
-// with RFC 7323 5 before the first and RFC 5961 in the middle ones.
+// Segment arrives (RFC 9293 3.10.7.4), in its order: sequence number, RST, SYN, ACK, URG, text,
+// FIN; with RFC 7323 5 before the first and RFC 5961 in the middle ones.
 //
 // Most segments are the next in order on a connection that both sides use; is_plain() sees that in
 // one row of comparisons, and they pass by the rest (Van Jacobson's header prediction, 1990).
 //
-// What is refused is answered with an ACK that tells where we are. Two endpoints that disagree could
-// do so for ever, and strangers could have us do it: so for segments without text a connection has
-// few of these a second, and how many exactly nobody can tell (RFC 5961 7, CVE-2016-5696).
+// What is refused is answered with an ACK that tells where we are. Two endpoints that disagree
+// could do so for ever, and strangers could have us do it: so for segments without text a
+// connection has few of these a second, and how many exactly nobody can tell (RFC 5961 7,
+// CVE-2016-5696).
 
 #include "dataplane/net/tcp/input.h"
 
@@ -27,12 +28,12 @@ static bool is_plain(const struct tcp *t, const struct tcp_conn *c, const struct
 {
 	const struct tcp_work *w = work_of(t, c);
 	return (s->flags & (TCP_FIN | TCP_SYN | TCP_RST | TCP_ACK)) == TCP_ACK &&
-		c->state == TCP_ESTABLISHED && s->seq == c->rcv_nxt && !(c->flags & ODD_FLAGS) &&
-		s->has_timestamp == (bool)(c->flags & TCP_CONN_TIMESTAMPS) &&
-		(!s->has_timestamp || !tcp_before(s->ts_value, c->ts_recent)) &&
-		s->payload.len <= c->rcv_edge - c->rcv_nxt &&
-		s->ack - c->snd_una <= c->snd_nxt - c->snd_una &&
-		(!w || (w->receive.kept_count == 0 && !w->receive.has_fin));
+	       c->state == TCP_ESTABLISHED && s->seq == c->rcv_nxt && !(c->flags & ODD_FLAGS) &&
+	       s->has_timestamp == (bool)(c->flags & TCP_CONN_TIMESTAMPS) &&
+	       (!s->has_timestamp || !tcp_before(s->ts_value, c->ts_recent)) &&
+	       s->payload.len <= c->rcv_edge - c->rcv_nxt &&
+	       s->ack - c->snd_una <= c->snd_nxt - c->snd_una &&
+	       (!w || (w->receive.kept_count == 0 && !w->receive.has_fin));
 }
 
 // The peer is there.
@@ -99,8 +100,8 @@ static void challenge(struct tcp *t, struct tcp_conn *c)
 	acknowledge(t, c);
 }
 
-// A segment that is not acceptable. One with text or FIN was most likely sent again since our ACK was
-// lost, and no loop comes of answering it.
+// A segment that is not acceptable. One with text or FIN was most likely sent again since our ACK
+// was lost, and no loop comes of answering it.
 static void refuse(struct tcp *t, struct tcp_conn *c, const struct tcp_segment *s)
 {
 	if (s->payload.len > 0 || s->flags & TCP_FIN)
@@ -123,7 +124,7 @@ static bool is_acceptable(const struct tcp_conn *c, const struct tcp_segment *s)
 static bool is_old(const struct tcp_conn *c, const struct tcp_segment *s)
 {
 	return c->flags & TCP_CONN_TIMESTAMPS && s->has_timestamp && !(s->flags & TCP_RST) &&
-		c->ts_recent && tcp_before(s->ts_value, c->ts_recent);
+	       c->ts_recent && tcp_before(s->ts_value, c->ts_recent);
 }
 
 // Steps 1 to 4. Returns whether the segment goes on.
@@ -263,7 +264,7 @@ static bool is_newer(const struct tcp_wait_entry *entry, const struct tcp_segmen
 	if (!entry->ts_recent)
 		return true; // the old one had no timestamps
 	return tcp_after(s->ts_value, entry->ts_recent) ||
-		(s->ts_value == entry->ts_recent && is_after);
+	       (s->ts_value == entry->ts_recent && is_after);
 }
 
 void input_again(

@@ -50,13 +50,13 @@ void listen_settle_scale(struct tcp *t, struct tcp_conn *c, const struct tcp_seg
 	if (options.has_sack)
 		c->flags |= TCP_CONN_SACK;
 	c->scales = options.scale == SYNCOOKIE_SCALE_NONE
-		? 0
-		: (uint8_t)(options.scale | t->scale << 4);
+			    ? 0
+			    : (uint8_t)(options.scale | t->scale << 4);
 	rtt_sample(c, age_ms * 1000);
 }
 
-// Timestamps are on if the SYN offered them, though an old Linux leaves them out of the segment that
-// completes the handshake. Until it echoes ours, we know of no scale: then 0 is safe for its
+// Timestamps are on if the SYN offered them, though an old Linux leaves them out of the segment
+// that completes the handshake. Until it echoes ours, we know of no scale: then 0 is safe for its
 // windows, and shifting ours for those we tell.
 static void agree(struct tcp *t, struct tcp_conn *c, const struct tcp_segment *segment,
 	const struct syncookie_told *told)

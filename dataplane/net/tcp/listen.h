@@ -14,7 +14,6 @@ unsigned listen_find(const struct tcp *t, const struct stream_address *local);
 void listen_segment(struct tcp *t, uint64_t hash, struct tcp_wait_entry *wait,
 	const struct tcp_segment *segment);
 
-// An echo has come, and nothing was sent yet that could be echoed but the SYN-ACK: read what it tells
-// of the peer's options.
-void listen_settle_scale(
-	struct tcp *t, struct tcp_conn *c, const struct tcp_segment *segment);
+// An echo has come, and nothing was sent yet that could be echoed but the SYN-ACK: read what it
+// tells of the peer's options.
+void listen_settle_scale(struct tcp *t, struct tcp_conn *c, const struct tcp_segment *segment);

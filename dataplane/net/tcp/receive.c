@@ -2,8 +2,8 @@
 //
 // Nothing is stored of what comes in order while the worker reads. What cannot be handed over is
 // kept as runs of chunks, ascending, apart, none overlapping. A run that reaches down to rcv_nxt is
-// in order: it moves rcv_nxt on, is acknowledged, and waits, alone of its kind and always the first,
-// for tcp_due() to hand it over; what comes meanwhile is appended to it. So
+// in order: it moves rcv_nxt on, is acknowledged, and waits, alone of its kind and always the
+// first, for tcp_due() to hand it over; what comes meanwhile is appended to it. So
 //
 //   kept[0]   begins before rcv_nxt: it ends at rcv_nxt, is owed to the worker
 //   others    begin after rcv_nxt: out of order, told by SACK
@@ -36,8 +36,8 @@ static void remove_run(struct tcp_work_receive *r, uint32_t at)
 
 // Put bytes that no run holds before run `at`, or at the end of the one before it. Returns how many
 // were taken.
-static uint32_t put_piece(struct tcp *t, struct tcp_work_receive *r, uint32_t at, uint32_t seq,
-	struct span piece)
+static uint32_t put_piece(
+	struct tcp *t, struct tcp_work_receive *r, uint32_t at, uint32_t seq, struct span piece)
 {
 	if (at > 0 && end_of(&r->kept[at - 1]) == seq) {
 		r->kept[at - 1].changed = ++r->changes;
@@ -72,14 +72,15 @@ static void join_runs(struct tcp *t, struct tcp_work_receive *r)
 }
 
 // Keep what of `text` no run holds. Stops, counting, where there is no room. A segment that lies in
-// a run altogether makes it the one that changed last (RFC 2018 4: the first block holds the segment
-// that triggered it).
+// a run altogether makes it the one that changed last (RFC 2018 4: the first block holds the
+// segment that triggered it).
 static void keep(struct tcp *t, struct tcp_work_receive *r, uint32_t seq, struct span text)
 {
 	for (uint32_t at = 0; text.len > 0; at++) {
 		bool is_last = at == r->kept_count;
 		uint32_t gap = is_last ? UINT32_MAX : r->kept[at].from - seq;
-		if (!is_last && !tcp_after(r->kept[at].from, seq)) { // it begins in or after this run
+		if (!is_last &&
+			!tcp_after(r->kept[at].from, seq)) { // it begins in or after this run
 			uint32_t end = end_of(&r->kept[at]), inside = end - seq;
 			if (!tcp_after(end, seq))
 				continue;
@@ -154,8 +155,7 @@ static bool take_in_order(struct tcp *t, struct tcp_conn *c, struct span text, b
 	return is_fin_next(c, w) && take_fin(t, c);
 }
 
-bool receive_take(
-	struct tcp *t, struct tcp_conn *c, uint32_t seq, struct span text, bool has_fin)
+bool receive_take(struct tcp *t, struct tcp_conn *c, uint32_t seq, struct span text, bool has_fin)
 {
 	bool is_next = seq == c->rcv_nxt;
 	if (is_next && !is_owed(c, work_of(t, c)) && !(c->flags & TCP_CONN_PAUSED))

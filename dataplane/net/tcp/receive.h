@@ -8,8 +8,7 @@
 // window by the caller: `seq` is at or after rcv_nxt. Puts at most STREAM_DATA and STREAM_EOF among
 // the events.
 // Returns true if the peer's FIN has now been reached in order.
-bool receive_take(
-	struct tcp *t, struct tcp_conn *c, uint32_t seq, struct span text, bool has_fin);
+bool receive_take(struct tcp *t, struct tcp_conn *c, uint32_t seq, struct span text, bool has_fin);
 
 // Text at rcv_nxt, while nothing is kept and the worker reads: hand it over.
 static inline void receive_in_order(struct tcp *t, struct tcp_conn *c, struct span text)

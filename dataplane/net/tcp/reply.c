@@ -1,4 +1,5 @@
-// Each goes back to where the segment came from: the hop too, so that a neighbour need not be known.
+// Each goes back to where the segment came from: the hop too, so that a neighbour need not be
+// known.
 
 #include "dataplane/net/tcp/reply.h"
 

@@ -60,8 +60,8 @@ static bool make_tables(struct tcp *t)
 		return false;
 	memset(t->conns, 0, bytes);
 	for (uint32_t i = t->conn_max; i > 0; i--) {
-		t->conns[i - 1].timer = (struct tcp_timer){
-			.next = t->free_conn, .slot = TIMERS_UNLINKED};
+		t->conns[i - 1].timer =
+			(struct tcp_timer){.next = t->free_conn, .slot = TIMERS_UNLINKED};
 		t->free_conn = i;
 	}
 	return true;
@@ -104,18 +104,18 @@ void tcp_destroy(struct tcp *t)
 uint64_t tcp_bytes(const struct tcp_plan *plan)
 {
 	uint32_t conns = plan->connections_max + plan->reserve;
-	return sizeof(struct tcp) +
-		(uint64_t)conns * (sizeof(struct tcp_conn) + sizeof(uint32_t)) +
-		flows_bytes(conns) + wait_bytes(plan->wait_max) + sources_bytes() +
-		(uint64_t)plan->works_max * sizeof(struct tcp_work) +
-		chunks_bytes(plan->send_chunks, plan->chunk_bytes) +
-		chunks_bytes(plan->receive_chunks, plan->chunk_bytes);
+	return sizeof(struct tcp) + (uint64_t)conns * (sizeof(struct tcp_conn) + sizeof(uint32_t)) +
+	       flows_bytes(conns) + wait_bytes(plan->wait_max) + sources_bytes() +
+	       (uint64_t)plan->works_max * sizeof(struct tcp_work) +
+	       chunks_bytes(plan->send_chunks, plan->chunk_bytes) +
+	       chunks_bytes(plan->receive_chunks, plan->chunk_bytes);
 }
 
 uint64_t tcp_idle_bytes(const struct tcp_plan *plan)
 {
 	uint32_t conns = plan->connections_max + plan->reserve;
-	return sizeof(struct tcp_conn) + sizeof(uint32_t) + (flows_bytes(conns) + conns - 1) / conns;
+	return sizeof(struct tcp_conn) + sizeof(uint32_t) +
+	       (flows_bytes(conns) + conns - 1) / conns;
 }
 
 // The clock's first value makes the wheel and the keys.
