@@ -88,6 +88,13 @@ static void test_listener_and_family(void **state)
 	assert_int_equal(wire.stream->listener, 1);
 	assert_int_equal(wire_conn(&wire)->mss, 1440);
 	assert_int_equal(wire_conn(&wire)->flags, 0);
+	wire.peer.port++;
+	struct tcp_segment syn = wire_syn(&wire, WIRE_BARE);
+	syn.has_mss = false; // RFC 9293 3.7.1: 1220
+	wire_give(&wire, syn);
+	wire.cookie = wire_last(&wire)->seq;
+	wire_send(&wire, TCP_ACK, 1, NULL);
+	assert_int_equal(wire_conn(&wire)->mss, 1220);
 }
 
 static void handshake_only(unsigned options)
