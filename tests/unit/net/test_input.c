@@ -361,8 +361,38 @@ static void test_peer_ends_first(void **state)
 	wire_send(&wire, TCP_ACK, 5, NULL);
 	assert_true(wire_has_events(&wire, 1, STREAM_CLOSED));
 	assert_int_equal(wire.events[0].error, 0);
-	assert_int_equal(wire.t->stats.waiting, 0);
 	assert_int_equal(wire.t->conn_count, 0);
+	wire_forget(&wire);
+	wire_send(&wire, TCP_ACK | TCP_FIN, 4, NULL); // there is no TIME_WAIT
+	assert_int_equal(wire_last(&wire)->flags, TCP_RST);
+}
+
+// Cookies are good for a minute and more: a late copy of the segment that brought one, and told a
+// request, does not tell it again.
+static void test_late_copy_opens_nothing(void **state)
+{
+	(void)state;
+	worker_closes(true); // this one is not about it
+	for (unsigned is_reset = 0; is_reset < 2; is_reset++) {
+		wire.peer.port++;
+		wire_open(&wire, WIRE_BARE);
+		struct tcp_segment request = wire_segment(&wire, TCP_ACK, 1, "POST");
+		wire_give(&wire, request);
+		worker_closes(is_reset);
+		wire.ack = 2;
+		wire_send(&wire, TCP_ACK | TCP_FIN, 5, NULL);
+		assert_int_equal(wire.t->conn_count, 0);
+		wire_give(&wire, request);
+		assert_int_equal(wire.t->conn_count, 0);
+		assert_true(wire_has_events(&wire, 0));
+	}
+	wire.first += 77777; // the peer's next connection, of any number
+	wire_open(&wire, WIRE_BARE);
+	assert_int_equal(wire.t->conn_count, 1);
+	wire_send(&wire, TCP_RST, 1, NULL);
+	wire.first -= 777777;
+	wire_open(&wire, WIRE_BARE);
+	assert_int_equal(wire.t->conn_count, 1);
 }
 
 static void we_end_first(void)
@@ -524,6 +554,49 @@ static void test_fields_live_until_the_next_turn(void **state)
 	assert_memory_equal(&wire.stream->peer, &wire.peer, sizeof(wire.peer));
 }
 
+// It has ended in the burst, which the worker has only begun to read.
+static void test_calls_before_closed_is_read(void **state)
+{
+	(void)state;
+	struct span span = SPAN("answer");
+	struct tcp_segment two[] = {
+		wire_segment(&wire, TCP_ACK, 1, "GET"), wire_segment(&wire, TCP_RST, 4, NULL)};
+	wire_turn(&wire, two, 2);
+	assert_true(wire_has_events(&wire, 2, STREAM_DATA, STREAM_CLOSED));
+	assert_int_equal(tcp_write(wire.t, wire.stream, &span, 1), span.len);
+	assert_int_equal(tcp_queued(wire.t, wire.stream), 0);
+	tcp_pause(wire.t, wire.stream);
+	tcp_resume(wire.t, wire.stream);
+	tcp_shut(wire.t, wire.stream);
+	tcp_close(wire.t, wire.stream, false);
+	assert_true(wire_has_events(&wire, 2, STREAM_NONE, STREAM_NONE));
+	wire_flush(&wire);
+	assert_int_equal(wire.out_count, 0);
+}
+
+// Neither answer nor FIN can be kept: the peer has its RST at once, the worker its word in the next
+// turn.
+static void test_no_work_for_a_fin(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 8; i++) {
+		if (i > 0) {
+			wire.peer.port++;
+			wire_open(&wire, WIRE_ALL);
+		}
+		worker_writes("answer");
+	}
+	wire.peer.port++;
+	wire_open(&wire, WIRE_ALL);
+	worker_shuts();
+	assert_int_equal(wire_last(&wire)->flags & TCP_RST, TCP_RST);
+	assert_int_equal(tcp_quiet_us(wire.t, 1000), 0);
+	wire_wait(&wire, 0);
+	assert_true(wire_has_events(&wire, 1, STREAM_CLOSED));
+	assert_int_equal(wire.events[0].error, ENOBUFS);
+	assert_true(wire_count(&wire, TCP_work_none) > 0);
+}
+
 static void test_peer_is_gone(void **state)
 {
 	(void)state;
@@ -581,7 +654,9 @@ static void test_newer_syn_in_wait(void **state)
 	(void)state;
 	to_time_wait();
 	wire.first += 1000;
+	uint32_t last = wire.cookie + 2;
 	wire_open(&wire, WIRE_ALL);
+	assert_true(tcp_after(wire.cookie, last)); // RFC 9293 3.6.1
 	assert_int_equal(wire.t->conn_count, 1);
 	assert_int_equal(wire_count(&wire, TCP_wait_reused), 1);
 	wire_wait(&wire, 0);
@@ -707,6 +782,7 @@ int main(void)
 		TEST(test_ack_far_behind),
 		TEST(test_window_without_work),
 		TEST(test_peer_ends_first),
+		TEST(test_late_copy_opens_nothing),
 		TEST(test_we_end_first),
 		TEST(test_fin_with_the_ack_of_ours),
 		TEST(test_simultaneous_close),
@@ -719,6 +795,8 @@ int main(void)
 		TEST(test_peer_never_ends),
 		TEST(test_events_of_a_closed_stream_are_taken_back),
 		TEST(test_fields_live_until_the_next_turn),
+		TEST(test_calls_before_closed_is_read),
+		TEST(test_no_work_for_a_fin),
 		TEST(test_peer_is_gone),
 		TEST(test_wait_acknowledges_fin_again),
 		TEST(test_wait_is_deaf_to_the_rest),
