@@ -76,7 +76,7 @@ uint64_t ethdev_bytes(const struct ethdev_plan *plan);
 struct ethdev_worker *ethdev_worker(struct ethdev *devices, unsigned index);
 
 // Receive at most `max` frames, up to ETHDEV_BURST_MAX, from this worker's queues of all ports in
-// turns and from its dispatch ring, each in one piece. frame->port is the DPDK id of its port; a VLAN tag is in the
+// turns and from its dispatch ring. frame->port is the DPDK id of its port; a VLAN tag is in the
 // frame, whether or not the device strips it. Checksums: frame->ol_flags says good where the device
 // has verified them, else they are unknown. The caller owns the frames. Worker only, as all below.
 unsigned ethdev_receive(struct ethdev_worker *w, struct rte_mbuf **frames, unsigned max);
@@ -86,10 +86,10 @@ unsigned ethdev_receive(struct ethdev_worker *w, struct rte_mbuf **frames, unsig
 // NULL when there is none, counted.
 struct rte_mbuf *ethdev_take(struct ethdev_worker *w, bool is_control);
 
-// Send a frame from `port` (the DPDK id) at the next flush; takes it. What the device is to fill in
-// is asked for by ol_flags, with l2_len, l3_len, l4_len and the pseudo-header sum in place, only of
-// ports that fill it (ethdev_port); else the checksums stand in the frame already, summed while it
-// was written. A frame that the device does not take by the second flush is dropped, counted.
+// Send a frame from `port` (the DPDK id) at the next flush; takes it. Its l2_len, l3_len, l4_len
+// and the ol_flags for checksums are set as if the device filled them, with the pseudo-header sum
+// in place where the device wants it; where the port does not, they are computed here. A frame that
+// the device does not take by the second flush is dropped, counted.
 void ethdev_send(struct ethdev_worker *w, uint16_t port, struct rte_mbuf *frame);
 
 // Hand what was sent to the devices. Every turn, also an empty one (bonds and tx completions need
