@@ -6,9 +6,9 @@
 //                      ├─▶ another worker, whose flow it is
 //                      └─▶ exception interface
 //
-// Neighbours belong to worker 0. What is answered to a peer goes back to the MAC that the peer's last
-// segment came from, so nobody asks the table where to send; what it publishes is who took over
-// from whom (neighbour.h), so that answers follow a gateway that fails over.
+// Neighbours belong to worker 0. What is answered to a peer goes back to the MAC that the peer's
+// last segment came from, so nobody asks the table where to send; what it publishes is who took
+// over from whom (neighbour.h), so that answers follow a gateway that fails over.
 //
 // Policies: IPv4 fragments are dropped (TCP never needs them: DF is set on all we send), counted;
 // IPv4 options are skipped; IPv6 hop-by-hop, destination options and routing headers with nothing
@@ -41,6 +41,8 @@ struct net_port_plan {
 	uint16_t mtu;
 	uint16_t vlan; // 0: untagged
 	bool kernel_sees_frames; // so what is not for sluice need not go anywhere
+	bool has_exception; // TCP for ports of ours that nobody listens on goes there, and is not
+			    // reset
 	bool fills_ip, fills_l4; // the device writes checksums of frames sent
 	bool has_rss; // the NIC spreads flows over the workers: one may meet another's flow
 	unsigned address_count, gateway_count;
@@ -51,8 +53,6 @@ struct net_port_plan {
 struct net_plan {
 	unsigned worker_count;
 	uint32_t neighbours_max;
-	bool has_exception; // there is an exception interface: TCP for ports of ours that nobody
-			    // listens on goes there, and is not reset
 	unsigned port_count;
 	struct net_port_plan ports[ETHDEV_PORTS_MAX];
 	struct tcp_plan tcp; // seed, mss_v4 and mss_v6 apart, which net_create() makes
