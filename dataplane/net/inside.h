@@ -11,8 +11,6 @@
 #include "dataplane/net/tcp/tcp.h"
 #include "dataplane/random.h"
 
-#include <rte_ethdev.h>
-
 #define NET_STEERED_MAX 16u // frames of other workers taken in one turn
 #define NET_TEND_US 10000u // between looks at links, neighbours and announcements
 

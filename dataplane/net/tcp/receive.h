@@ -16,9 +16,10 @@ bool receive_more(struct tcp *t, struct tcp_conn *c);
 // Whether something is kept that is in order and could be handed over.
 bool receive_has_more(const struct tcp *t, const struct tcp_conn *c);
 
-// The window to tell now, bytes, silly windows avoided (RFC 9293 3.8.6.2.2). It never moves the
-// right edge left: rcv_nxt + the result is at or after rcv_edge.
-uint32_t receive_window(const struct tcp *t, const struct tcp_conn *c);
+// The window to tell in the segment that is being made, as on the wire: scaled, silly windows
+// avoided (RFC 9293 3.8.6.2.2). Its right edge, noted in rcv_edge, never moves left (RFC 7323 2.4):
+// what the scale cannot express is rounded up.
+uint16_t receive_window(const struct tcp *t, struct tcp_conn *c);
 
 // SACK blocks of what is kept out of order, the most recently changed first (RFC 2018 4). Returns
 // how many, at most `max`.
