@@ -1,6 +1,6 @@
 // SipHash-2-4: a short-input hash keyed by 128 bits (Aumasson and Bernstein, "SipHash: a fast
-// short-input PRF", Indocrypt 2012). Who does not know the key can neither foretell a value nor find
-// two inputs of one. Pure; any thread.
+// short-input PRF", Indocrypt 2012). Who does not know the key can neither foretell a value nor
+// find two inputs of one. Pure; any thread.
 #pragma once
 
 #include <stddef.h>
