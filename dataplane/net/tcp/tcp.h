@@ -40,7 +40,8 @@ struct tcp_plan {
 	uint32_t send_chunks, receive_chunks; // pools of what is not yet acknowledged, and of what
 					      // came out of order or while paused
 	uint32_t chunk_bytes; // of either
-	uint32_t send_max; // bytes queued on one stream; beyond: stream_write() takes less
+	uint32_t send_max; // bytes of one stream queued or in flight; beyond: stream_write() takes
+			   // less. At most half of them are in flight
 	uint32_t receive_max; // the receive window, and what may be kept of one stream, bytes
 	size_t queue_high;
 	uint32_t rto_min_us, rto_max_us; // 200 ms, 60 s
@@ -72,6 +73,11 @@ struct tcp_out {
 	unsigned part_count;
 	struct span parts[TCP_PARTS_MAX]; // the payload
 	bool is_control; // RST, SYN-ACK or challenge: may draw on the reserved buffers
+};
+
+// Bytes that may be sent where they are: while `count` is not 0, segments may still refer to them.
+struct tcp_held {
+	uint32_t count; // of references; the worker's alone
 };
 
 // What a TCP needs from below.
@@ -110,6 +116,9 @@ int tcp_event_count(const struct tcp *t);
 // The calls of drivers/stream.h, for the driver that is built on this. What is written leaves at
 // once, as far as the windows allow.
 size_t tcp_write(struct tcp *t, struct stream *s, const struct span *parts, unsigned count);
+// The same for bytes that stay put while held->count is not 0: they are referred to, not copied.
+size_t tcp_write_held(struct tcp *t, struct stream *s, const struct span *parts, unsigned count,
+	struct tcp_held *held);
 size_t tcp_queued(const struct tcp *t, const struct stream *s);
 void tcp_shut(struct tcp *t, struct stream *s);
 void tcp_close(struct tcp *t, struct stream *s, bool reset);

@@ -20,14 +20,18 @@ struct tcp_timer {
 #define TIMERS_LEVEL_BITS 8u // 256 slots a level
 #define TIMERS_LEVELS 4u // 2^32 ticks: 49 days
 #define TIMERS_UNLINKED UINT16_MAX
+#define TIMERS_SLOTS (1u << TIMERS_LEVEL_BITS)
+#define TIMERS_AHEAD_MAX INT32_MAX // ticks, 24 days; deadlines beyond fire then
 #define TIMERS_DUE_MAX 64u // expiries of one turn
+#define TIMERS_LOOK_MAX 512u // entries looked at in one call
 
 struct tcp_timers {
 	char *first; // of an array: where the timer of element 0 is
 	uint32_t stride; // bytes from one to the next
 	uint32_t count; // linked
 	uint64_t tick; // the next to look at
-	uint32_t slots[TIMERS_LEVELS << TIMERS_LEVEL_BITS]; // index + 1 of the first
+	uint64_t used[TIMERS_LEVELS][TIMERS_SLOTS / 64]; // a bit for each slot that is not empty
+	uint32_t slots[TIMERS_LEVELS * TIMERS_SLOTS]; // index + 1 of the first
 };
 
 // Nothing is linked; time begins at `now_us`. The timers lie in an array, `stride` bytes apart.

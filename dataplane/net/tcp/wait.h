@@ -11,9 +11,9 @@
 struct tcp_wait;
 
 struct tcp_wait_entry {
-	uint64_t tuple; // keyed fingerprint
+	uint64_t tuple; // keyed fingerprint; not 0
 	uint32_t snd_nxt, rcv_nxt;
-	uint32_t ts_recent, ts_offset;
+	uint32_t ts_recent, ts_offset; // ts_recent 0: no timestamps
 	uint32_t ends_ms;
 	uint32_t next; // in its bucket
 };
@@ -23,7 +23,8 @@ struct tcp_wait *wait_create(uint32_t max);
 void wait_destroy(struct tcp_wait *wait);
 uint64_t wait_bytes(uint32_t max);
 
-// Enter. Returns false if the oldest had to make room before its end.
+// Enter; its end is not before that of any that was entered earlier, its tuple is not in the table.
+// Returns false if the oldest had to make room before its end.
 bool wait_add(struct tcp_wait *wait, const struct tcp_wait_entry *entry);
 
 // The entry of a tuple; NULL: none. It lives until the next call that changes the table.
