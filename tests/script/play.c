@@ -331,6 +331,8 @@ void play_end(struct play *p)
 {
 	play_flush(p);
 	play_expect_nothing(p);
+	play_turn(p); // what ended in a turn is counted out in the next
+	play_flush(p);
 	const struct tcp_stats *stats = tcp_stats(p->tcp);
 	for (const uint64_t end = p->now_us + END_US;
 		p->now_us < end && (stats->open > 0 || stats->waiting > 0);) {

@@ -287,7 +287,8 @@ static uint64_t counted(struct play *p, const char *name)
 static void step_count(struct play *p, struct words *w, const struct when *when)
 {
 	(void)when;
-	play_begin(p);
+	play_flush(p);
+	play_turn(p); // what ended in a turn is counted out in the next
 	play_flush(p);
 	for (const char *name; (name = words_next(w)) != NULL;) {
 		const uint64_t is = counted(p, name);

@@ -20,10 +20,13 @@ static void watch_window(struct ours_slot *s, const struct wire *w)
 {
 	const uint32_t edge = w->ack + ((uint32_t)w->window << s->scale);
 	assert(!s->has_told || !tcp_before(w->ack, s->ack));
-	assert(!s->has_told || !tcp_before(edge, s->edge)); // RFC 9293 3.8.6: never shrinks
-	s->has_told = true;
 	s->ack = w->ack;
-	s->edge = edge;
+	if (s->has_peer_fin && w->ack == s->peer_fin)
+		return; // nothing comes any more: the window says nothing
+	// RFC 9293 3.8.6: it never shrinks, but for what the scale cannot say (RFC 7323 2.4).
+	assert(!s->has_told || !tcp_before(edge + (1u << s->scale) - 1, s->edge));
+	s->edge = s->has_told && tcp_before(edge, s->edge) ? s->edge : edge;
+	s->has_told = true;
 }
 
 static void watch_out(struct ours_slot *s, const struct wire *w)
@@ -32,8 +35,9 @@ static void watch_out(struct ours_slot *s, const struct wire *w)
 		s->is_watched = true;
 		s->isn = w->seq;
 		s->most = w->seq + 1;
+		s->is_scaled = w->has_scale;
 		s->scale = w->has_scale ? w->scale : 0;
-		s->has_told = s->has_peer_edge = false;
+		s->has_told = s->has_peer_edge = s->has_peer_fin = false;
 		s->ts = w->ts_value;
 		return;
 	}
@@ -64,8 +68,8 @@ static void take_out(void *ctx, const struct tcp_out *out)
 	const struct span all = {bytes, wire_of_out(out, bytes)};
 	struct wire wire;
 	wire_read(all, &wire);
+	o->send(o->ctx, slot, all); // first: it may be traced
 	watch_out(&o->slots[slot], &wire);
-	o->send(o->ctx, slot, all);
 }
 
 static uint64_t take_random(void *ctx)
@@ -79,9 +83,13 @@ static void watch_in(struct ours_slot *s, const struct wire *w)
 {
 	if (w->flags & TCP_SYN && !(w->flags & TCP_ACK))
 		s->peer_scale = w->has_scale ? w->scale : 0;
+	if (w->flags & TCP_FIN) {
+		s->has_peer_fin = true;
+		s->peer_fin = w->seq + wire_len(w);
+	}
 	if (!s->is_watched || !(w->flags & TCP_ACK) || w->flags & (TCP_SYN | TCP_RST))
 		return;
-	const uint32_t edge = w->ack + ((uint32_t)w->window << (s->scale ? s->peer_scale : 0));
+	const uint32_t edge = w->ack + ((uint32_t)w->window << (s->is_scaled ? s->peer_scale : 0));
 	if (!s->has_peer_edge || tcp_after(edge, s->peer_edge))
 		s->peer_edge = edge;
 	s->has_peer_edge = true;
@@ -218,7 +226,6 @@ static void turn(struct ours *o, struct tcp_segment *segments, uint32_t *taken, 
 			talk_time(o->slots[i].side, o->now_us);
 	tcp_flush(o->tcp);
 	assert(tcp_event_count(o->tcp) <= o->event_max);
-	check(o);
 }
 
 void ours_turn(struct ours *o, uint64_t now_us)
@@ -236,6 +243,7 @@ void ours_turn(struct ours *o, uint64_t now_us)
 	// The bytes live until the next turn begins.
 	static struct stream_event none[STREAM_EVENTS_MIN];
 	tcp_turn(o->tcp, now_us, none, STREAM_EVENTS_MIN);
+	check(o);
 	for (uint32_t i = 0; i < count; i++)
 		free(o->inputs[i].bytes);
 	memmove(o->inputs, o->inputs + count, (o->input_count - count) * sizeof(o->inputs[0]));
@@ -255,7 +263,7 @@ uint64_t ours_next_us(const struct ours *o)
 void ours_too_big(struct ours *o, uint32_t slot, uint32_t seq, uint16_t mtu)
 {
 	struct tcp_segment quoted = {.peer = o->peer, .local = o->local, .seq = seq};
-	struct stream_event none[STREAM_EVENTS_MIN];
+	static struct stream_event none[STREAM_EVENTS_MIN];
 	quoted.peer.port = (uint16_t)(o->peer.port + slot);
 	tcp_turn(o->tcp, o->now_us, none, STREAM_EVENTS_MIN);
 	tcp_too_big(o->tcp, &quoted, mtu);

@@ -18,11 +18,13 @@ struct ours_slot {
 	struct stream *stream; // NULL: not open
 	struct talk_side *side; // whoever uses the next stream that opens here
 	bool is_watched; // a SYN-ACK was sent: what follows is known
+	bool is_scaled;
 	uint8_t scale, peer_scale;
 	uint32_t isn, most; // ours; after the last byte sent
 	uint32_t ack, edge, ts; // as last told
 	uint32_t peer_edge; // the largest heard
-	bool has_peer_edge, has_told;
+	uint32_t peer_fin; // after its FIN
+	bool has_peer_edge, has_peer_fin, has_told;
 };
 
 struct ours {

@@ -80,7 +80,7 @@ bool pair_catch(struct pair *pair, struct span bytes)
 	return true;
 }
 
-void pair_translate(const struct pair *pair, bool from_a, char *bytes, uint32_t len)
+uint32_t pair_translate(const struct pair *pair, bool from_a, char *bytes, uint32_t len)
 {
 	static char old[WIRE_BYTES_MAX];
 	const uint32_t seq = from_a ? pair->b_seen - pair->a_isn : pair->a_seen - pair->b_isn;
@@ -94,6 +94,8 @@ void pair_translate(const struct pair *pair, bool from_a, char *bytes, uint32_t 
 		s.sacks[i].from += ack;
 		s.sacks[i].to += ack;
 	}
-	if (wire_write(&s, bytes) > len)
-		abort(); // options are written no longer than ours writes them
+	const size_t written = wire_write(&s, bytes);
+	if (written > len)
+		abort(); // options take no more here than ours takes for them
+	return (uint32_t)written;
 }

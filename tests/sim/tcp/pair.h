@@ -32,5 +32,5 @@ bool pair_open(struct pair *pair, const struct pair_plan *plan, struct ours *a, 
 // Whether what is sent is the handshake's, and taken.
 bool pair_catch(struct pair *pair, struct span bytes);
 
-// Change the numbers of a segment from A to B, or from B to A, in place.
-void pair_translate(const struct pair *pair, bool from_a, char *bytes, uint32_t len);
+// Change the numbers of a segment from A to B, or from B to A, in place. Returns its new length.
+uint32_t pair_translate(const struct pair *pair, bool from_a, char *bytes, uint32_t len);

@@ -209,7 +209,7 @@ static void scarcity(struct world_plan *plan)
 	if (one_in(2))
 		t->receive_chunks = 1 + below(40);
 	if (one_in(3))
-		t->chunk_bytes = 512 + below(4096);
+		t->chunk_bytes = 512 + 16 * below(256);
 	if (one_in(3))
 		t->connections_max = 1 + below(plan->clients), t->reserve = below(3);
 	if (one_in(3))
@@ -288,6 +288,7 @@ int main(int argc, char **argv)
 	const uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
 	const uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 10) : argc > 1 ? 1 : SEEDS;
 	struct world_report report = {0};
+	setlinebuf(stdout); // a trace ends with what failed
 	struct sigaction action = {.sa_handler = say_seed, .sa_flags = (int)SA_RESETHAND};
 	sigaction(SIGABRT, &action, NULL);
 	sigaction(SIGSEGV, &action, NULL);

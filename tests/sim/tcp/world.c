@@ -115,7 +115,7 @@ static void deliver_up(struct world *w)
 			continue;
 		}
 		if (w->plan.is_pair)
-			pair_translate(&c->pair, false, p.bytes, p.len);
+			p.len = pair_translate(&c->pair, false, p.bytes, p.len);
 		ours_put(&w->server, p.slot, p.bytes, p.len);
 	}
 }
@@ -128,7 +128,7 @@ static void deliver_down(struct world *w)
 		if (p.is_corrupt || is_cut(c) || (w->plan.is_pair && !c->pair.is_open)) {
 			free(p.bytes);
 		} else if (w->plan.is_pair) {
-			pair_translate(&c->pair, true, p.bytes, p.len);
+			p.len = pair_translate(&c->pair, true, p.bytes, p.len);
 			ours_put(&w->other, p.slot, p.bytes, p.len);
 		} else {
 			wire_read((struct span){p.bytes, p.len}, &s);
