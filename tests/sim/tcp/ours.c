@@ -41,8 +41,8 @@ static void watch_out(struct ours_slot *s, const struct wire *w)
 		s->ts = w->ts_value;
 		return;
 	}
-	if (w->flags & TCP_RST || !s->is_watched)
-		return;
+	if (w->flags & TCP_RST || !s->is_watched || tcp_before(w->ack, s->peer_isn + 1))
+		return; // the latter: TIME_WAIT of the connection before
 	assert(w->flags & TCP_ACK && !(w->flags & TCP_SYN));
 	assert(!w->has_timestamp || !tcp_before(w->ts_value, s->ts));
 	s->ts = w->has_timestamp ? w->ts_value : s->ts;
@@ -82,7 +82,7 @@ static uint64_t take_random(void *ctx)
 static void watch_in(struct ours_slot *s, const struct wire *w)
 {
 	if (w->flags & TCP_SYN && !(w->flags & TCP_ACK))
-		s->peer_scale = w->has_scale ? w->scale : 0;
+		s->peer_scale = w->has_scale ? w->scale : 0, s->peer_isn = w->seq;
 	if (w->flags & TCP_FIN) {
 		s->has_peer_fin = true;
 		s->peer_fin = w->seq + wire_len(w);
@@ -126,8 +126,12 @@ static void take_opened(struct ours *o, struct stream *stream)
 	assert(stream->user == NULL && stream->listener == 0);
 	assert(!s->stream);
 	stream->user = s;
-	s->stream = stream;
 	o->opened++;
+	if (s->side->is_over) { // a late copy of the segment that opened one before
+		tcp_close(o->tcp, stream, true);
+		return;
+	}
+	s->stream = stream;
 	s->side->end = s;
 	talk_opened(s->side, o->now_us);
 }

@@ -23,7 +23,7 @@ struct ours_slot {
 	uint32_t isn, most; // ours; after the last byte sent
 	uint32_t ack, edge, ts; // as last told
 	uint32_t peer_edge; // the largest heard
-	uint32_t peer_fin; // after its FIN
+	uint32_t peer_isn, peer_fin; // of its SYN; after its FIN
 	bool has_peer_edge, has_peer_fin, has_told;
 };
 

@@ -57,13 +57,17 @@ bool pair_open(struct pair *pair, const struct pair_plan *plan, struct ours *a, 
 	uint32_t slot, uint64_t now_us)
 {
 	struct wire from_a, from_b;
+	// For A's TIME_WAIT of the last connection the clock of B must have gone on.
+	const uint32_t ts = pair->b_ts + (uint32_t)((now_us - pair->b_ts_us) / 1000);
 	*pair = (struct pair){.a_seen = plan->a_seen, .b_seen = plan->b_seen};
-	if (!ask(pair, plan, a, slot, plan->a_seen, b->tcp->scale, 1, &from_a, now_us) ||
+	if (!ask(pair, plan, a, slot, plan->a_seen, b->tcp->scale, ts, &from_a, now_us) ||
 		!ask(pair, plan, b, slot, plan->b_seen, a->tcp->scale, from_a.ts_value, &from_b,
 			now_us))
 		return false;
 	pair->a_isn = from_a.seq;
 	pair->b_isn = from_b.seq;
+	pair->b_ts = from_b.ts_value;
+	pair->b_ts_us = now_us;
 	pair->is_open = true;
 	acknowledge(a, slot, &from_a, &from_b, plan->a_seen, now_us);
 	acknowledge(b, slot, &from_b, &from_a, plan->b_seen, now_us);

@@ -12,6 +12,8 @@
 struct pair {
 	uint32_t a_isn, a_seen; // numbers of A itself; the number of B, as A was told
 	uint32_t b_isn, b_seen;
+	uint32_t b_ts; // B's clock, and when
+	uint64_t b_ts_us;
 	bool is_open;
 	// While handshakes are done, what is sent is kept here.
 	bool is_catching, has_caught;
