@@ -123,7 +123,6 @@ void tcp_too_big(struct tcp *t, const struct tcp_segment *quoted, uint16_t mtu)
 		tcp_count(t, TCP_too_big_ignored);
 		return;
 	}
-	tcp_count(t, TCP_mss_lowered);
 	send_shrink(t, c, mss_for(c, mtu));
 	tcp_list(t, c);
 }

@@ -252,12 +252,12 @@ void input_fin(struct tcp *t, struct tcp_conn *c)
 	}
 }
 
-// RFC 6191 3, for a SYN and for the segment that brings a cookie back. The latter must also not lie
-// where the old connection's last segments do: its FIN, sent again, has a newer timestamp too.
+// RFC 6191 3, for a SYN and for the segment that brings a cookie back; but not for a FIN where the
+// old connection's was: sent again, it has a newer timestamp too.
 static bool is_newer(const struct tcp_wait_entry *entry, const struct tcp_segment *s)
 {
 	bool is_after = tcp_after(s->seq, entry->rcv_nxt);
-	if (!(s->flags & TCP_SYN) && entry->rcv_nxt - s->seq < OLD_RANGE)
+	if (s->flags & TCP_FIN && entry->rcv_nxt - s->seq < OLD_RANGE)
 		return false;
 	if (!s->has_timestamp)
 		return is_after;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define TIMESTAMP_BYTES 12u // of the options of each segment (RFC 6691)
+#define HALF (UINT32_C(1) << 31) // of the sequence numbers
 #define ECHO_AGE_MAX_MS 180000u // an echo that is older than any good cookie is none of ours
 
 static bool is_any(const struct stream_address *address)
@@ -28,7 +29,17 @@ unsigned listen_find(const struct tcp *t, const struct stream_address *local)
 	return TCP_LISTENERS_MAX;
 }
 
-static void answer_syn(struct tcp *t, const struct tcp_segment *segment)
+// Where TIME_WAIT remembers a connection, the number of the next must be after its last (RFC 9293
+// 3.6.1): if the cookie is not, half the space is added. take_cookie() tries both.
+static uint32_t number_for(
+	const struct tcp *t, const struct tcp_wait_entry *wait, const struct tcp_segment *syn)
+{
+	uint32_t cookie = syncookie_make(&t->syncookie, syn);
+	return wait && !tcp_after(cookie, wait->snd_nxt) ? cookie ^ HALF : cookie;
+}
+
+static void answer_syn(
+	struct tcp *t, const struct tcp_wait_entry *wait, const struct tcp_segment *segment)
 {
 	if (!t->is_accepting)
 		tcp_count(t, TCP_syn_refused);
@@ -37,7 +48,7 @@ static void answer_syn(struct tcp *t, const struct tcp_segment *segment)
 	else if (!sources_take(t->sources, segment->peer.ip, t->plan.syn_rate, t->now_ms))
 		tcp_count(t, TCP_syn_limited);
 	else
-		reply_syn(t, segment);
+		reply_syn(t, segment, number_for(t, wait, segment));
 }
 
 void listen_settle_scale(struct tcp *t, struct tcp_conn *c, const struct tcp_segment *segment)
@@ -113,6 +124,11 @@ static void take_cookie(struct tcp *t, uint64_t hash, unsigned listener,
 {
 	struct syncookie_told told;
 	enum syncookie_result result = syncookie_check(&t->syncookie, segment, &told);
+	if (result == SYNCOOKIE_BAD && wait) {
+		struct tcp_segment other = *segment;
+		other.ack ^= HALF;
+		result = syncookie_check(&t->syncookie, &other, &told);
+	}
 	if (result != SYNCOOKIE_GOOD) {
 		refuse_cookie(t, wait, segment, result);
 		return;
@@ -139,7 +155,7 @@ void listen_segment(struct tcp *t, uint64_t hash, struct tcp_wait_entry *wait,
 		tcp_count(t, TCP_no_listener);
 		reply_reset(t, segment);
 	} else if ((segment->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN) {
-		answer_syn(t, segment);
+		answer_syn(t, wait, segment);
 	} else if ((segment->flags & (TCP_SYN | TCP_ACK)) == TCP_ACK) {
 		take_cookie(t, hash, listener, wait, segment);
 	} else {

@@ -69,10 +69,10 @@ static void put_syn_options(struct tcp *t, const struct tcp_segment *syn, struct
 		put32(out, OPTION_SCALE_HEAD | t->scale);
 }
 
-void reply_syn(struct tcp *t, const struct tcp_segment *syn)
+void reply_syn(struct tcp *t, const struct tcp_segment *syn, uint32_t number)
 {
 	struct tcp_out out = answer(syn, TCP_SYN | TCP_ACK);
-	out.seq = syncookie_make(&t->syncookie, syn);
+	out.seq = number;
 	out.ack = syn->seq + 1; // data on a SYN is sent again
 	out.window = tcp_first_window(t);
 	put_syn_options(t, syn, &out);

@@ -21,6 +21,7 @@
 #define MSS_INDEX 0x7u
 #define OPTION_SACK 0x10u
 #define OPTION_SCALE 0x0fu
+#define MSS_V6_UNSAID 1220u
 #define TS_LOW ((1u << SYNCOOKIE_TS_BITS) - 1)
 
 // The floor first; then what tunnels, IPv6 and PPPoE leave of Ethernet's 1460; then jumbo frames.
@@ -71,7 +72,8 @@ static uint32_t seal_number(uint64_t hash, uint32_t number)
 
 uint32_t syncookie_make(const struct syncookie *syncookie, const struct tcp_segment *syn)
 {
-	unsigned index = MSS_INDEX, mss = syn->has_mss ? syn->mss : TCP_MSS_MIN;
+	unsigned index = MSS_INDEX, unsaid = tcp_is_v4(&syn->local) ? TCP_MSS_MIN : MSS_V6_UNSAID;
+	unsigned mss = syn->has_mss ? syn->mss : unsaid; // RFC 9293 3.7.1
 	while (index > 0 && syncookie_mss[index] > mss)
 		index--;
 	unsigned told = index | (syn->has_timestamp ? HAS_TIMESTAMP : 0);

@@ -243,7 +243,6 @@ static void take_due(struct tcp *t, struct tcp_conn *c)
 		return;
 	}
 	if (send_deadline(t, c) <= t->now_us && !send_due(t, c)) {
-		tcp_count(t, TCP_gave_up);
 		send_reset(t, c);
 		tcp_end(t, c, ETIMEDOUT);
 		return;
