@@ -41,7 +41,7 @@ static void step_in(struct play *p, struct words *w, const struct when *when)
 			s.wire.payload.len);
 		burst[i].payload.at = bytes[i];
 		const uint32_t next = burst[i].seq - f->peer_isn + wire_len(&burst[i]);
-		if (tcp_after(next, f->peer_next))
+		if (wire_len(&burst[i]) > 0 && next - f->peer_next < p->plan.receive_max)
 			f->peer_next = next;
 	}
 	play_in(p, burst, s.count);
@@ -75,7 +75,7 @@ static const char *difference(const struct words_segment *s, const struct play_o
 		return "wscale";
 	if (a->has_sack_permitted != b->has_sack_permitted)
 		return "sackok";
-	if (a->has_timestamp != b->has_timestamp)
+	if (a->has_timestamp != b->has_timestamp && !(b->flags & TCP_RST)) // may have one or not
 		return "ts";
 	if (s->has_echo && a->ts_echo != b->ts_echo)
 		return "echo";
@@ -195,11 +195,14 @@ static void step_call(struct play *p, struct words *w, const struct when *when)
 
 // --- shorter words for what is often said
 
-// The three segments of a handshake; the rest of the line is for the SYN.
+// The three segments of a handshake, the last one `100ms` later if that is said; the rest of the
+// line is for the SYN.
 static void step_connect(struct play *p, struct words *w, const struct when *when)
 {
 	struct words_segment s;
 	struct play_flow *f = p->flow;
+	const char *word = w->at < w->count ? w->word[w->at] : "";
+	const uint64_t delay = word[0] >= '0' && word[0] <= '9' ? words_time(p, words_next(w)) : 0;
 	f->peer_next = 0;
 	words_of_peer(p, w, &s);
 	s.wire.flags = TCP_SYN;
@@ -211,13 +214,14 @@ static void step_connect(struct play *p, struct words *w, const struct when *whe
 		play_fail(p, "no SYN-ACK");
 	play_took_out(p);
 	f->our_next = f->peer_next = 1;
+	play_until(p, p->now_us + delay);
 	char ack[] = "ACK";
 	struct words words = {.count = 1, .word = {ack}};
 	words_of_peer(p, &words, &s);
 	play_in(p, &s.wire, 1);
 	play_flush(p);
 	struct words opened = {.count = 1, .word = {"opened"}};
-	step_event(p, &opened, when);
+	step_event(p, &opened, &(struct when){p->now_us, when->tolerance_us});
 }
 
 static void step_near_wrap(struct play *p, struct words *w, const struct when *when)
@@ -235,7 +239,7 @@ static void step_flood(struct play *p, struct words *w, const struct when *when)
 {
 	(void)when;
 	const int64_t count = words_number(p, w);
-	const struct stream_address peer = p->flow->peer;
+	const struct play_flow flow = *p->flow;
 	const struct wire syn = {.flags = TCP_SYN, .has_mss = true, .mss = 1460, .window = 1000};
 	int64_t answered = 0;
 	for (int64_t i = 0; i < count; i++) {
@@ -245,7 +249,7 @@ static void step_flood(struct play *p, struct words *w, const struct when *when)
 		answered += p->out_count;
 		p->out_count = 0;
 	}
-	p->flow->peer = peer;
+	*p->flow = flow;
 	const int64_t wanted = words_take(w, "answers") ? words_number(p, w) : count;
 	if (answered != wanted)
 		play_fail(p, "%lld answered", (long long)answered);

@@ -13,6 +13,7 @@
 
 #define QUIET_MAX_US 10000000u
 #define QUIET_MIN_US 100u
+#define TURNS_MAX 10000u // of one arrival
 
 // --- what goes out
 
@@ -242,7 +243,7 @@ void ours_turn(struct ours *o, uint64_t now_us)
 		read_input(o, i, &segments[i]);
 	do {
 		turn(o, segments, &taken, count);
-		assert(turns++ <= 2 * count); // each turn takes something
+		assert(turns++ <= TURNS_MAX); // each takes or hands over something
 	} while (taken < count);
 	// The bytes live until the next turn begins.
 	static struct stream_event none[STREAM_EVENTS_MIN];
