@@ -67,6 +67,11 @@ static uint32_t acknowledged(const struct model *m)
 	return m->peer_isn + 1 + (uint32_t)m->received + (m->fin_at == m->received);
 }
 
+static bool has_sack_block(const struct model *m)
+{
+	return m->has_sack && m->last_to > m->received;
+}
+
 static void send_segment(struct model *m, struct wire s)
 {
 	if (m->has_timestamps && !(s.flags & TCP_RST)) {
@@ -78,7 +83,7 @@ static void send_segment(struct model *m, struct wire s)
 	s.ack = acknowledged(m);
 	const uint32_t told = window(m) >> (m->is_scaled ? m->plan.scale : 0);
 	s.window = (uint16_t)(told > UINT16_MAX ? UINT16_MAX : told);
-	if (m->has_sack && m->last_to > m->received) {
+	if (has_sack_block(m)) {
 		s.sacks[s.sack_count++] =
 			(struct tcp_sack){m->peer_isn + 1 + (uint32_t)m->last_from,
 				m->peer_isn + 1 + (uint32_t)m->last_to};
@@ -122,7 +127,8 @@ static void send_rst(struct model *m, uint32_t seq)
 static uint64_t send_at(struct model *m, uint64_t place, uint64_t len_max)
 {
 	uint64_t len = place < m->end ? m->end - place : 0;
-	len = len > m->peer_mss ? m->peer_mss : len;
+	const uint64_t mss = m->peer_mss - (has_sack_block(m) ? 12u : 0u);
+	len = len > mss ? mss : len;
 	len = len > len_max ? len_max : len;
 	const bool fin = m->has_fin && place + len == m->end && len_max > len;
 	m->resent += place < m->most;

@@ -177,8 +177,10 @@ static void churn(struct world_plan *plan)
 	plan->gap_us = one_in(2) ? 0 : below(3000000);
 	plan->talk.request_bytes = 1 + below(300);
 	plan->talk.answer_bytes = 1 + below(3000);
-	if (one_in(3))
+	if (one_in(3)) { // who is forgotten early may be answered by RST
 		plan->tcp.wait_max = 1 + below(8);
+		plan->is_strict = false;
+	}
 }
 
 static void trouble(struct world_plan *plan)

@@ -14,6 +14,7 @@
 
 #define START_US 5000000000ull
 #define AFTER_US 7200000000ull // every deadline of a plan is below
+#define TRIES_MAX 6u
 #define TOO_BIG_MAX 64u
 
 struct client {
@@ -21,7 +22,8 @@ struct client {
 	uint32_t slot;
 	uint32_t left; // conversations still to come
 	uint64_t starts_us; // the next one; UINT64_MAX: one is on
-	uint64_t began_us;
+	uint64_t began_us; // 0: none is on
+	uint32_t tries; // of connecting a pair
 	uint32_t isn;
 	struct talk_plan talk;
 	struct talk_side side, server_side;
@@ -171,8 +173,15 @@ static void begin_pair(struct world *w, struct client *c)
 		.has_scale = m->scale != 255,
 		.mss = m->mss};
 	w->other.slots[c->slot].side = &c->side;
-	if (!pair_open(&c->pair, &plan, &w->server, &w->other, c->slot, w->now_us))
+	if (pair_open(&c->pair, &plan, &w->server, &w->other, c->slot, w->now_us))
+		return;
+	if (c->tries++ == TRIES_MAX) {
 		talk_closed(&c->side, ECONNREFUSED);
+		return;
+	}
+	c->left++; // as if it had not begun
+	c->began_us = 0;
+	c->starts_us = w->now_us + 1000000;
 }
 
 static void begin(struct world *w, struct client *c)
@@ -247,6 +256,7 @@ static void look_at_client(struct world *w, struct client *c)
 {
 	if (c->began_us > 0 && is_over(w, c)) {
 		judge(w, c);
+		c->tries = 0;
 		c->began_us = 0;
 		if (c->left > 0)
 			c->starts_us = w->now_us + link_holds_us(w) +
