@@ -88,8 +88,9 @@ struct worker_shown {
 
 struct worker {
 	struct worker_plan plan;
-	struct stream_driver *driver;
-	struct stream_driver *tls; // on top of it
+	struct stream_driver *driver; // of visitors
+	struct stream_driver *outer; // of origins; may be the same
+	struct stream_driver *tls; // on top of that
 	const struct snapshot *snapshot; // of this turn
 	uint64_t version; // of the one whose origins are in force
 	uint64_t now_us; // CLOCK_MONOTONIC, once a turn
@@ -125,6 +126,8 @@ struct worker {
 
 	char *reply; // REPLY_BYTES_MAX
 	struct stream_event events[EVENTS_MAX];
+	struct stream_event outer_events[EVENTS_MAX]; // where `outer` is another driver
+	int outer_count;
 	struct stream_event tls_events[TLS_EVENTS_MAX];
 
 	struct worker_shown shown __attribute__((aligned(64)));

@@ -6,13 +6,15 @@
 //                      ├─▶ another worker, whose flow it is
 //                      └─▶ exception interface
 //
-// Neighbours belong to worker 0; the others read a published table. What is answered to a peer goes
-// back to the MAC that the peer's last segment came from, so the table is needed only for what
-// begins here.
+// Neighbours belong to worker 0. What is answered to a peer goes back to the MAC that the peer's
+// last segment came from, so nobody asks the table where to send; what it publishes is who took
+// over from whom (neighbour.h), so that answers follow a gateway that fails over.
 //
 // Policies: IPv4 fragments are dropped (TCP never needs them: DF is set on all we send), counted;
 // IPv4 options are skipped; IPv6 hop-by-hop, destination options and routing headers with nothing
-// left are walked, at most 8 of 256 bytes in all, others and fragments are dropped.
+// left are walked, at most 8 of 256 bytes in all, others and fragments are dropped. UDP to us is
+// answered by nothing: a port unreachable would only serve who scans or reflects. Routers are
+// configured, so router advertisements and redirects are ignored.
 #pragma once
 
 #include <stdbool.h>
@@ -38,7 +40,11 @@ struct net_port_plan {
 	uint8_t mac[6];
 	uint16_t mtu;
 	uint16_t vlan; // 0: untagged
-	bool kernel_sees_frames;
+	bool kernel_sees_frames; // so what is not for sluice need not go anywhere
+	bool has_exception; // TCP for ports of ours that nobody listens on goes there, and is not
+			    // reset
+	bool fills_ip, fills_l4; // the device writes checksums of frames sent
+	bool has_rss; // the NIC spreads flows over the workers: one may meet another's flow
 	unsigned address_count, gateway_count;
 	struct net_address addresses[NET_ADDRESSES_MAX];
 	uint8_t gateways[NET_GATEWAYS_MAX][16];
@@ -49,7 +55,7 @@ struct net_plan {
 	uint32_t neighbours_max;
 	unsigned port_count;
 	struct net_port_plan ports[ETHDEV_PORTS_MAX];
-	struct tcp_plan tcp; // seed apart, which net_create() makes
+	struct tcp_plan tcp; // seed, mss_v4 and mss_v6 apart, which net_create() makes
 };
 
 // Made once, before the workers' drivers: rings between them, the table of neighbours. Returns 0 or
@@ -71,23 +77,29 @@ bool net_is_full(const struct stream_driver *driver);
 
 #define NET_COUNTERS(X) \
 	X(frame_short, "frames dropped: shorter than their headers say") \
-	X(frame_not_ours, "frames dropped: for another MAC address or VLAN") \
+	X(frame_pieces, "frames dropped: in more than one buffer") \
+	X(frame_not_ours, "frames dropped: for another MAC address") \
 	X(ip_bad, "IPv4 or IPv6 headers dropped: malformed") \
 	X(ip_bad_checksum, "IPv4 headers dropped: checksum wrong") \
 	X(ip_fragment, "packets dropped: fragments") \
 	X(ip_extension, "IPv6 packets dropped: extension headers beyond what is walked") \
-	X(ip_source_bad, "packets dropped: a source that no host can have") \
+	X(source_bad, "packets dropped: a source that no host can have") \
 	X(tcp_bad_checksum, "segments dropped: checksum wrong") \
 	X(tcp_short, "segments dropped: shorter than their header says") \
 	X(icmp_bad, "ICMP messages dropped: malformed, or checksum wrong") \
 	X(icmp_limited, "ICMP answers not sent: the rate") \
 	X(echo_answered, "echo requests answered") \
+	X(arp_bad, "ARP messages dropped: malformed") \
 	X(arp_answered, "ARP requests answered") \
+	X(nd_bad, "neighbour discovery dropped: malformed, or from beyond the link") \
 	X(nd_answered, "neighbour solicitations answered") \
 	X(announced, "gratuitous ARP and unsolicited advertisements sent") \
+	X(address_conflict, "messages of another host that uses an address of ours") \
+	X(gateway_silent, "gateways that ceased to answer") \
+	X(neighbour_moved, "neighbours seen at another MAC address") \
 	X(neighbour_full, "neighbours forgotten: the table is full") \
-	X(steered, "segments handed to the worker that knows their flow") \
-	X(steer_full, "segments dropped: that worker's ring is full") \
+	X(steered, "frames handed to another worker: neighbours', or of flows not known here") \
+	X(steer_full, "frames dropped: the other worker's ring is full") \
 	X(not_ours, "packets for no address and port of sluice")
 
 enum net_counter {

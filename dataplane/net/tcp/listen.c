@@ -29,8 +29,8 @@ unsigned listen_find(const struct tcp *t, const struct stream_address *local)
 	return TCP_LISTENERS_MAX;
 }
 
-// Where TIME_WAIT remembers a connection, the number of the next must be after its last (RFC 9293
-// 3.6.1): if the cookie is not, half the space is added. take_cookie() tries both.
+// Where one is remembered, the number of the next must be after its last (RFC 9293 3.6.1): if the
+// cookie is not, half the space is added. check_cookie() tries both.
 static uint32_t number_for(
 	const struct tcp *t, const struct tcp_wait_entry *wait, const struct tcp_segment *syn)
 {
@@ -113,22 +113,32 @@ static void refuse_cookie(struct tcp *t, const struct tcp_wait_entry *wait,
 	const struct tcp_segment *segment, enum syncookie_result result)
 {
 	tcp_count(t, result == SYNCOOKIE_LATE ? TCP_cookie_late : TCP_cookie_bad);
-	if (wait)
+	if (wait && !wait->is_over)
 		input_again(t, wait, segment);
 	else if (result != SYNCOOKIE_OTHER)
 		reply_reset(t, segment);
+}
+
+// A copy of the segment that opened the connection which is remembered acknowledges no more than
+// that one sent.
+static enum syncookie_result check_cookie(const struct tcp *t, const struct tcp_wait_entry *wait,
+	const struct tcp_segment *segment, struct syncookie_told *told)
+{
+	if (wait && !tcp_after(segment->ack, wait->snd_nxt))
+		return SYNCOOKIE_BAD;
+	enum syncookie_result result = syncookie_check(&t->syncookie, segment, told);
+	if (!wait || result != SYNCOOKIE_BAD)
+		return result;
+	struct tcp_segment other = *segment;
+	other.ack ^= HALF;
+	return syncookie_check(&t->syncookie, &other, told);
 }
 
 static void take_cookie(struct tcp *t, uint64_t hash, unsigned listener,
 	struct tcp_wait_entry *wait, const struct tcp_segment *segment)
 {
 	struct syncookie_told told;
-	enum syncookie_result result = syncookie_check(&t->syncookie, segment, &told);
-	if (result == SYNCOOKIE_BAD && wait) {
-		struct tcp_segment other = *segment;
-		other.ack ^= HALF;
-		result = syncookie_check(&t->syncookie, &other, &told);
-	}
+	enum syncookie_result result = check_cookie(t, wait, segment, &told);
 	if (result != SYNCOOKIE_GOOD) {
 		refuse_cookie(t, wait, segment, result);
 		return;
@@ -139,7 +149,8 @@ static void take_cookie(struct tcp *t, uint64_t hash, unsigned listener,
 		return;
 	}
 	if (wait) {
-		tcp_count(t, TCP_wait_reused);
+		if (!wait->is_over)
+			tcp_count(t, TCP_wait_reused);
 		wait_remove(t->waits, wait);
 	}
 	accept_segment(t, hash, listener, segment, &told);

@@ -300,7 +300,10 @@ void recover_sent(struct tcp_conn *c, struct tcp_work_send *s, uint32_t seq, uin
 			reduce(c, s);
 		s->head_mark = c->snd_nxt;
 	}
-	if (tcp_before(seq, s->recover))
+	// A segment of what is lost may have been filled with what is new.
+	if (tcp_before(seq, s->lost_to))
+		s->lost_to = later(s->lost_to, seq + len);
+	if (tcp_before(seq, s->recover) || tcp_before(seq, s->lost_to))
 		s->again_to = later(s->again_to, seq + len);
 }
 

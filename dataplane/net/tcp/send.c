@@ -147,10 +147,11 @@ void send_drop(struct tcp *t, struct tcp_conn *c)
 	work->send.alarm = TCP_ALARM_NONE;
 }
 
-// The peer's window (RFC 9293 3.10.7.4 step 5). Returns whether it changed.
+// The peer's window (RFC 9293 3.10.7.4 step 5). A segment that acknowledges more is the newer one
+// even if its number is lower, since a peer that sends again goes back. Returns whether it changed.
 static bool take_window(struct tcp_conn *c, const struct tcp_segment *segment)
 {
-	if (tcp_after(c->snd_wl1, segment->seq))
+	if (tcp_after(c->snd_wl1, segment->seq) && segment->ack == c->snd_una)
 		return false; // an older segment, late
 	const uint32_t window = (uint32_t)segment->window << (c->scales & 0x0f);
 	const bool is_other = window != c->snd_wnd;

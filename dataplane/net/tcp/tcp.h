@@ -87,6 +87,10 @@ struct tcp_io {
 	void (*send)(void *ctx, const struct tcp_out *out);
 	// A random number that nobody can guess.
 	uint64_t (*random)(void *ctx);
+	// A segment, of the array that tcp_input() was given, that is no SYN, for no connection or
+	// TIME_WAIT of ours and brings no good cookie: asked before it is counted or answered by a
+	// RST. True: another worker sees to it, nothing more is done here. NULL: there is no other.
+	bool (*elsewhere)(void *ctx, const struct tcp_segment *segment);
 };
 
 // Make one. Returns NULL when out of memory. `plan` is copied, `io` borrowed for its life.
@@ -195,7 +199,7 @@ enum tcp_counter {
 
 struct tcp_stats {
 	_Atomic uint64_t counters[TCP_COUNTERS_COUNT]; // written: the worker; any thread may read
-	_Atomic uint32_t open, waiting, working; // connections, TIME_WAITs, works in use now
+	_Atomic uint32_t open, waiting, working; // connections, those remembered, works in use now
 };
 
 // What is counted; any thread may read it.

@@ -159,8 +159,8 @@ static void test_lost_by_bytes(void **state)
 	rig_end(&rig);
 }
 
-// RFC 6675 NextSeg rules 4 and 3: the tail is lost too, and nothing comes after it to tell. Its last
-// segment does, and what that leaves open goes again.
+// RFC 6675 NextSeg rules 4 and 3: the tail is lost too, and nothing comes after it to tell. Its
+// last segment does, and what that leaves open goes again.
 static void test_the_tail_of_a_recovery(void **state)
 {
 	(void)state;

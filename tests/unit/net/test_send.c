@@ -273,6 +273,37 @@ static void test_a_window_that_shrinks(void **state)
 	rig_end(&rig);
 }
 
+// RFC 9293 3.10.7.4 step 5: a late segment's window is old, unless it acknowledges more: then its
+// sender has gone back.
+static void test_whose_window_counts(void **state)
+{
+	(void)state;
+	const struct {
+		uint32_t seq, ack;
+		uint16_t window;
+		uint32_t counts;
+	} cases[] = {
+		{100, 0, 5000, 5000}, // newer
+		{100, 0, 4000, 4000}, // the same again: it shrank
+		{99, 0, 9000, 4000}, // older
+		{99, 500, 7000, 7000}, // but acknowledges more
+	};
+	rig_start(&rig, ALL);
+	rig_write(&rig, 1000);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct tcp_segment segment = {.seq = cases[i].seq,
+			.ack = rig.c.snd_nxt - 1000 + cases[i].ack,
+			.window = cases[i].window,
+			.flags = TCP_ACK};
+		send_acked(&rig.t, &rig.c, &segment);
+		assert_int_equal(rig.c.snd_wnd, cases[i].counts);
+	}
+	rig.c.scales = 0x57; // the low four bits are the peer's
+	rig_ack_full(&rig, 1000, 3, 0, NULL, 0);
+	assert_int_equal(rig.c.snd_wnd, 3 << 7);
+	rig_end(&rig);
+}
+
 static void test_give_up(void **state)
 {
 	(void)state;
@@ -470,6 +501,7 @@ int main(void)
 		cmocka_unit_test(test_a_probe_may_be_taken),
 		cmocka_unit_test(test_a_closed_window_is_given_up),
 		cmocka_unit_test(test_a_window_that_shrinks),
+		cmocka_unit_test(test_whose_window_counts),
 		cmocka_unit_test(test_give_up),
 		cmocka_unit_test(test_writable_when_all_is_sent),
 		cmocka_unit_test(test_limits_of_the_queue),
