@@ -334,10 +334,11 @@ static void take_open(struct model *m, const struct wire *s)
 		return;
 	}
 	check(m, s);
-	if (m->has_timestamps && tcp_before(s->ts_value, m->ts_recent)) {
-		if (wire_len(s) > 0)
-			m->owes_ack = true, m->ack_at_us = now;
-		return; // PAWS
+	const bool is_old = m->has_timestamps && tcp_before(s->ts_value, m->ts_recent); // PAWS
+	if (is_old || ahead >= m->plan.window || ahead + (int64_t)wire_len(s) < fin) {
+		if (wire_len(s) > 0 || !is_old)
+			send_ack(m); // out of the window; or a probe: it wants to know where we are
+		return;
 	}
 	if (m->has_timestamps && ahead <= 0)
 		m->ts_recent = s->ts_value;
@@ -345,8 +346,6 @@ static void take_open(struct model *m, const struct wire *s)
 	take_text(m, s);
 	give(m);
 	send_more(m);
-	if (ahead != 0 && wire_len(s) == 0 && m->state == MODEL_OPEN && !m->owes_ack && ahead < 0)
-		send_ack(m); // a probe: it wants to know where we are
 	maybe_end(m);
 }
 
