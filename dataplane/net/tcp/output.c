@@ -47,7 +47,9 @@ uint32_t output_one(
 		s->timed_us = (uint32_t)t->now_us;
 	}
 	if (is_new) {
-		tcp_count_many(t, TCP_bytes_out, seq + sent - c->snd_nxt);
+		const uint32_t end = c->snd_una + s->queue.bytes; // beyond it is the FIN
+		tcp_count_many(
+			t, TCP_bytes_out, seq + sent - c->snd_nxt - tcp_after(seq + sent, end));
 		c->snd_nxt = seq + sent;
 	}
 	s->sent_ms = t->now_ms;
