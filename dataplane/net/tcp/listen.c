@@ -127,11 +127,12 @@ static enum syncookie_result check_cookie(const struct tcp *t, const struct tcp_
 	if (wait && !tcp_after(segment->ack, wait->snd_nxt))
 		return SYNCOOKIE_BAD;
 	enum syncookie_result result = syncookie_check(&t->syncookie, segment, told);
-	if (!wait || result != SYNCOOKIE_BAD)
+	if (!wait || result == SYNCOOKIE_GOOD)
 		return result;
 	struct tcp_segment other = *segment;
 	other.ack ^= HALF;
-	return syncookie_check(&t->syncookie, &other, told);
+	enum syncookie_result moved = syncookie_check(&t->syncookie, &other, told);
+	return moved == SYNCOOKIE_BAD ? result : moved;
 }
 
 static void take_cookie(struct tcp *t, uint64_t hash, unsigned listener,
