@@ -97,8 +97,8 @@ size_t chunks_push(struct tcp_chunks *pool, struct tcp_queue *queue, struct span
 	return taken;
 }
 
-bool chunks_push_held(struct tcp_chunks *pool, struct tcp_queue *queue, struct span bytes,
-	struct tcp_held *held)
+bool chunks_push_held(
+	struct tcp_chunks *pool, struct tcp_queue *queue, struct span bytes, struct tcp_held *held)
 {
 	assert(bytes.len > 0 && bytes.len <= UINT32_MAX - queue->bytes);
 	struct tcp_chunk *chunk = append(pool, queue);

@@ -47,8 +47,8 @@ size_t chunks_push(struct tcp_chunks *pool, struct tcp_queue *queue, struct span
 
 // Append a reference to bytes that stay put while held->count is not 0: this raises it, dropping
 // them lowers it. Returns false when the pool is empty.
-bool chunks_push_held(struct tcp_chunks *pool, struct tcp_queue *queue, struct span bytes,
-	struct tcp_held *held);
+bool chunks_push_held(
+	struct tcp_chunks *pool, struct tcp_queue *queue, struct span bytes, struct tcp_held *held);
 
 // Append all of `tail`, which is empty afterwards.
 void chunks_join(struct tcp_chunks *pool, struct tcp_queue *queue, struct tcp_queue *tail);

@@ -8,7 +8,9 @@
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "dataplane/net/tcp/chunks.h"
 #include "dataplane/net/tcp/flows.h"
@@ -44,6 +46,7 @@ enum tcp_conn_flag {
 	TCP_CONN_SCALE_UNSURE = 1 << 10, // the cookie came back without its timestamp: the peer's
 					 // scale counts as 0 until the SYN-ACK's echo arrives; once
 					 // something was sent it cannot any more, and 0 it stays
+	TCP_CONN_FAILED = 1 << 11, // to be ended in the next turn: we ran out of works
 };
 
 struct tcp_conn {
@@ -55,11 +58,11 @@ struct tcp_conn {
 	// 64
 	uint32_t snd_wnd; // the peer's window, bytes
 	uint32_t snd_wl1; // seq of the last window update (RFC 9293 3.10.7.4); for WL2 snd_una does
-	uint32_t ts_recent; // RFC 7323 4.3
+	uint32_t ts_recent; // RFC 7323 4.3; 0: none came yet, or none are agreed on
 	uint32_t active_ms; // when the last acceptable segment came. It stands still while an ACK
-			    // is due, whose delay it then begins, and from a close by the worker on,
-			    // whose linger it then begins. ts_recent is no older: idle_us is below
-			    // the 24 days of RFC 7323 5.5
+			    // is due, whose delay it then begins, and from a close by the worker
+			    // on, whose linger it then begins. ts_recent is no older: idle_us is
+			    // below the 24 days of RFC 7323 5.5
 	uint32_t ts_offset; // of our timestamps: random for each tuple
 	uint32_t srtt_us, rttvar_us; // RFC 6298; 0: no sample yet
 	struct tcp_hop hop;
@@ -83,6 +86,7 @@ struct tcp {
 	uint32_t now_ms; // the same, for timestamps and ages
 	struct stream_event *events; // of this turn
 	int event_max, event_count;
+	int input_max; // places for the events of segments: the others are for tcp_due()
 
 	struct tcp_conn *conns; // connections_max + reserve
 	uint32_t conn_max, conn_count, free_conn; // index + 1
@@ -96,37 +100,62 @@ struct tcp {
 	struct tcp_chunks send_chunks, receive_chunks;
 	uint32_t *listed; // connections to look at before the turn ends
 	uint32_t listed_count;
-	bool is_accepting;
+	bool is_accepting, has_begun;
 	struct tcp_stats stats;
 	struct sources *sources; // SYNs of each source in this second
 	struct syncookie syncookie;
 };
 
-// The index of a connection, and the connection of a flow; NULL: none.
+// The index of a connection.
 static inline uint32_t tcp_index(const struct tcp *t, const struct tcp_conn *c)
 {
 	return (uint32_t)(c - t->conns);
 }
+
+// Whether it is an IPv4 address, stored mapped.
+static inline bool tcp_is_v4(const struct stream_address *address)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	return memcmp(address->ip, mapped, sizeof(mapped)) == 0;
+}
+
+// The MSS that our link allows.
+static inline uint16_t tcp_mss_of(const struct tcp *t, const struct stream_address *local)
+{
+	return tcp_is_v4(local) ? t->plan.mss_v4 : t->plan.mss_v6;
+}
+
+// The window that a SYN-ACK tells, which is never scaled.
+static inline uint16_t tcp_first_window(const struct tcp *t)
+{
+	return t->plan.receive_max < UINT16_MAX ? (uint16_t)t->plan.receive_max : UINT16_MAX;
+}
+
+// The connection of a flow; NULL: none.
 struct tcp_conn *tcp_find(const struct tcp *t, uint64_t hash, const struct stream_address *local,
 	const struct stream_address *peer);
 
-// A fresh connection, ESTABLISHED, entered under its hash; sequence numbers and the peer's gifts are
-// the caller's to fill. NULL: none is free.
+// A fresh connection, ESTABLISHED, for the addresses of a segment, entered under their hash;
+// sequence numbers, options and listener are the caller's to fill. NULL: none is free.
 struct tcp_conn *tcp_open(struct tcp *t, uint64_t hash, const struct tcp_segment *segment);
 
-// It is over: drop all that hangs on it. `error` is told by STREAM_CLOSED, unless the worker has
-// closed it. The struct is free again in the next turn.
+// It is over: drop all that hangs on it. STREAM_CLOSED tells `error`, unless the worker has closed
+// it. The struct is free again in the next turn.
 void tcp_end(struct tcp *t, struct tcp_conn *c, int error);
 
-// Both have ended: it is over, without error. What is known of it goes to TIME_WAIT if we have ended
-// first.
-void tcp_end_both(struct tcp *t, struct tcp_conn *c, bool waits);
+// The same for one that both have ended, we first: what must be known of it goes to TIME_WAIT.
+void tcp_end_waiting(struct tcp *t, struct tcp_conn *c);
 
-// Put an event; none for an orphan.
+// Put an event, for which the caller knows that there is room; none for an orphan.
+//   data  STREAM_DATA's
 void tcp_tell(struct tcp *t, struct tcp_conn *c, enum stream_event_kind kind, struct span data);
 
 // Have tcp_due() and tcp_flush() of this turn look at it.
 void tcp_list(struct tcp *t, struct tcp_conn *c);
+
+// When an idle connection, or one whose worker has closed it, is over, us; UINT64_MAX: something is
+// under way, which has its own deadline.
+uint64_t tcp_last_deadline(const struct tcp *t, const struct tcp_conn *c);
 
 // Set its deadline: the nearest of all that may become due.
 void tcp_arm(struct tcp *t, struct tcp_conn *c);

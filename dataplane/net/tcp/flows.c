@@ -4,7 +4,8 @@
 //
 // The hash is SipHash-2-4 of three words: the peer's address, and the local address's lower half
 // mixed with the ports. XXH3 would save about 30 cycles, but what it promises against an adversary
-// is not written down anywhere. Local addresses with the same lower half may collide: they are ours.
+// is not written down anywhere. Local addresses with the same lower half may collide: they are
+// ours.
 
 #include "dataplane/net/tcp/flows.h"
 

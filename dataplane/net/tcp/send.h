@@ -52,8 +52,8 @@ bool send_needs_work(const struct tcp *t, const struct tcp_conn *c);
 uint64_t send_deadline(const struct tcp *t, const struct tcp_conn *c);
 
 // A deadline has passed, perhaps this half's: retransmit, probe, or give the connection up. Returns
-// false if it was given up: the caller ends it with ETIMEDOUT. May put STREAM_WRITABLE among the
-// events. The caller looks whether work is still needed.
+// false if it was given up: the caller ends it with ETIMEDOUT. The caller looks whether work is
+// still needed.
 bool send_due(struct tcp *t, struct tcp_conn *c);
 
 // An acknowledgement without data, with SACK blocks if something came out of order. Clears

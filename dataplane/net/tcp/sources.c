@@ -1,5 +1,5 @@
-// A table of lines of eight places, each one cache line; the hash picks the line, 32 more of its bits
-// are the tag. Two sources that share a tag share their allowance: one pair in 2^32.
+// A table of lines of eight places, each one cache line; the hash picks the line, 32 more of its
+// bits are the tag. Two sources that share a tag share their allowance: one pair in 2^32.
 
 #include "dataplane/net/tcp/sources.h"
 

@@ -1,9 +1,9 @@
 // How many SYNs of each source were answered in this second, so that one network cannot make us
 // fill the links of another with SYN-ACKs.
 //
-// A source is an IPv4 /24 or an IPv6 /56. A fixed table of lines of eight; where a line is full, the
-// source with the fewest makes room. So a flood from more sources than there are places passes, but
-// then none of them sends much.
+// A source is an IPv4 /24 or an IPv6 /56. A fixed table of lines of eight; where a line is full,
+// the source with the fewest makes room. So a flood from more sources than there are places passes,
+// but then none of them sends much.
 #pragma once
 
 #include <stdbool.h>

@@ -1,13 +1,13 @@
 // Making and checking what syncookie.h describes.
 //
-// One SipHash over the tuple and the four told bits gives 64 bits that nobody else knows: 20 of them
-// stand in the cookie, the rest key a multiply-shift hash of the peer's number (Dietzfelbinger et
-// al. 1997) of 8 bits. A guess succeeds once in 2^27, since two keys are good at a time.
+// One SipHash over the tuple and the four told bits gives 64 bits that nobody else knows: 20 of
+// them stand in the cookie, the rest key a multiply-shift hash of the peer's number (Dietzfelbinger
+// et al. 1997) of 8 bits. A guess succeeds once in 2^27, since two keys are good at a time.
 //
 // The two parts tell a stranger (20 bits wrong: RST) from a segment of a connection that we are
-// about to have, whose first one is still on its way (8 bits wrong: silence, it will be sent again).
-// Were the number left out, any later segment of an upload that we have reset would open a new
-// connection in the midst of it.
+// about to have, whose first one is still on its way (8 bits wrong: silence, it will be sent
+// again). Were the number left out, any later segment of an upload that we have reset would open a
+// new connection in the midst of it.
 
 #include "dataplane/net/tcp/syncookie.h"
 
@@ -84,8 +84,8 @@ enum syncookie_result syncookie_check(const struct syncookie *syncookie,
 {
 	uint32_t cookie = segment->ack - 1, bits = cookie & (HAS_TIMESTAMP | MSS_INDEX);
 	for (unsigned age = 0; age < 3; age++) {
-		uint64_t hash = hash_tuple(
-			syncookie->slots[age], &segment->local, &segment->peer, bits);
+		uint64_t hash =
+			hash_tuple(syncookie->slots[age], &segment->local, &segment->peer, bits);
 		if (hash >> 44 != cookie >> 12)
 			continue;
 		if (age == 2)

@@ -1,6 +1,6 @@
-// SYN cookies: the initial sequence number that we answer a SYN with holds all that must be known of
-// it, sealed; nothing is kept (RFC 4987 3.6; Bernstein 1996). It is also the keyed ISN of RFC 6528:
-// unguessable, and of the tuple and the time.
+// SYN cookies: the initial sequence number that we answer a SYN with holds all that must be known
+// of it, sealed; nothing is kept (RFC 4987 3.6; Bernstein 1996). It is also the keyed ISN of RFC
+// 6528: unguessable, and of the tuple and the time.
 //
 //   31       12 11        4   3   2   0
 //   ┌──────────┬───────────┬─────┬─────┐   tuple  SipHash of addresses, ports and the low four bits
@@ -56,8 +56,8 @@ void syncookie_turn(struct syncookie *syncookie, uint64_t now_us);
 // The cookie for a SYN: the ISN of its SYN-ACK.
 uint32_t syncookie_make(const struct syncookie *syncookie, const struct tcp_segment *syn);
 
-// Look at the first segment after a SYN-ACK: its ACK is the cookie and one, its number the SYN's and
-// one. `told` is filled if it is good.
+// Look at the first segment after a SYN-ACK: its ACK is the cookie and one, its number the SYN's
+// and one. `told` is filled if it is good.
 enum syncookie_result syncookie_check(const struct syncookie *syncookie,
 	const struct tcp_segment *segment, struct syncookie_told *told);
 

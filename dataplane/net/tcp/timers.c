@@ -77,7 +77,7 @@ unsigned timers_due(struct tcp_timers *timers, uint64_t now_us, uint32_t *due, u
 			if (tick & ((1ull << shift) - 1))
 				continue;
 			uint32_t *head = &timers->slots[level * TIMERS_SLOTS +
-				((tick >> shift) % TIMERS_SLOTS)];
+							((tick >> shift) % TIMERS_SLOTS)];
 			while (*head != 0 && looked < TIMERS_LOOK_MAX && count < max) {
 				const uint32_t index = *head - 1;
 				struct tcp_timer *timer = timer_at(timers, index);
@@ -172,7 +172,7 @@ static uint64_t next_tick(const struct tcp_timers *timers)
 				continue;
 			const unsigned found = word * 64 + (unsigned)__builtin_ctzll(bits);
 			const uint64_t tick = (now + (uint8_t)(found - at))
-				<< (level * TIMERS_LEVEL_BITS);
+					      << (level * TIMERS_LEVEL_BITS);
 			if (tick < next)
 				next = tick;
 			break;

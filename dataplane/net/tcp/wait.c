@@ -28,7 +28,7 @@ static uint32_t head_count(uint32_t max)
 uint64_t wait_bytes(uint32_t max)
 {
 	return sizeof(struct tcp_wait) + (uint64_t)max * sizeof(struct tcp_wait_entry) +
-		(uint64_t)head_count(max) * sizeof(uint32_t);
+	       (uint64_t)head_count(max) * sizeof(uint32_t);
 }
 
 struct tcp_wait *wait_create(uint32_t max)

@@ -13,7 +13,7 @@ struct tcp_wait;
 struct tcp_wait_entry {
 	uint64_t tuple; // keyed fingerprint; not 0
 	uint32_t snd_nxt, rcv_nxt;
-	uint32_t ts_recent, ts_offset;
+	uint32_t ts_recent, ts_offset; // ts_recent 0: no timestamps
 	uint32_t ends_ms;
 	uint32_t next; // in its bucket
 };

@@ -4,8 +4,9 @@
 #include "dataplane/net/tcp/conn.h"
 #include "dataplane/net/tcp/cubic.h"
 
-#define TCP_SCORE_MAX 16u // ranges of the SACK scoreboard; beyond: the highest are forgotten, and
-			  // at worst sent once more than needed
+#define TCP_SCORE_MAX \
+	16u // ranges of the SACK scoreboard; beyond: the highest are forgotten, and
+	    // at worst sent once more than needed
 #define TCP_KEPT_MAX 32u // ranges kept out of order; segments that would make more are dropped
 
 struct tcp_score { // the peer holds [from, to)
@@ -33,6 +34,9 @@ enum tcp_alarm {
 	TCP_ALARM_COOL, // idle for an RTO: cwnd is not worth keeping any longer
 };
 
+// The tail-loss probe of this flight, of which there is one (RFC 8985 7.3).
+enum tcp_probing { TCP_PROBING_NOT, TCP_PROBING_NEW, TCP_PROBING_AGAIN };
+
 // The sending half's fields are send.c's and recover.c's to arrange, the receiving half's
 // receive.c's; both halves may be there alone. Times are milliseconds modulo 2^32.
 struct tcp_work {
@@ -48,7 +52,7 @@ struct tcp_work {
 		uint32_t progress_ms; // when the peer last took something, or it was begun
 		uint8_t sending; // enum tcp_sending
 		uint8_t alarm; // enum tcp_alarm
-		bool is_timed, is_doubtful; // something was sent again meanwhile: Karn
+		bool is_timed, is_doubtful; // doubtful: something was sent again meanwhile
 		// 64
 		uint32_t sent_ms; // when a segment last left
 		uint32_t recover; // snd_nxt when recovery began (RFC 6582)
@@ -56,23 +60,23 @@ struct tcp_work {
 		uint32_t again_to; // what is not in `scores` below this was sent again
 		uint32_t head_mark; // snd_nxt when the segment at snd_una was last sent again
 		uint32_t prr_delivered, prr_out, prr_flight; // RFC 6937
-		uint32_t probe_end; // snd_nxt when a tail was sent again as a probe
-		uint32_t again_stamp; // our timestamp when a probe or the first segment of a
-				      // timeout's recovery was sent again
+		uint32_t prior_cwnd, prior_ssthresh; // before a timeout that may prove needless
+		uint32_t again_stamp; // our timestamp when it, or a tail-loss probe, came
+		uint32_t probe_end; // snd_nxt when the probe was sent
 		uint8_t duplicates; // acknowledgements in a row
-		uint8_t probes; // window probes in a row
-		bool is_probing; // probe_end counts; no second probe in this flight
+		uint8_t probing; // enum tcp_probing
+		bool is_persisting; // the peer's closed window was probed
 		uint32_t score_count;
 		struct tcp_cubic cubic;
 		struct tcp_score scores[TCP_SCORE_MAX]; // ascending, apart
 	} send;
 	struct tcp_work_receive {
 		uint32_t kept_count; // 0 and no has_fin: this half needs no work
-		struct tcp_kept kept[TCP_KEPT_MAX]; // ascending; none overlap. Those before rcv_nxt
-						    // are in order and wait to be handed over
 		uint32_t changes; // counts them, for the order of SACK blocks
 		uint32_t fin_seq; // of the peer's FIN, if it came early
 		bool has_fin;
+		struct tcp_kept kept[TCP_KEPT_MAX]; // ascending; none overlap. Those before rcv_nxt
+						    // are in order and wait to be handed over
 	} receive;
 } __attribute__((aligned(64)));
 
