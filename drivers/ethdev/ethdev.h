@@ -26,6 +26,7 @@
 #define ETHDEV_WORKERS_MAX 64u
 #define ETHDEV_BURST_MAX 32u // frames of one ethdev_receive()
 #define ETHDEV_ROOM_MIN 8u // what it must have room for: vector drivers give no fewer
+#define ETHDEV_SEND_MAX 256u // frames of a port that wait for a worker's flush
 #define ETHDEV_GROUPS_MAX 40u // multicast addresses of one port
 #define ETHDEV_NAME_BYTES 16u // of a network interface (IFNAMSIZ)
 #define ETHDEV_DEVICE_BYTES 256u // of a device string
@@ -77,6 +78,7 @@ int ethdev_open(
 	const struct ethdev_plan *plan, struct ethdev **devices, char error[ETHDEV_ERROR_BYTES]);
 void ethdev_close(struct ethdev *devices);
 
+// How many, and what they are; the latter lives as long as `devices`. Any thread.
 unsigned ethdev_port_count(const struct ethdev *devices);
 const struct ethdev_port *ethdev_port(const struct ethdev *devices, unsigned port);
 
@@ -107,8 +109,9 @@ struct rte_mbuf *ethdev_take(struct ethdev_worker *w, bool is_control);
 
 // Send a frame from `port` (the DPDK id) at the next flush; takes it. Its l2_len, l3_len, l4_len
 // and the ol_flags for checksums are set as if the device filled them, with the pseudo-header sum
-// in place of the sum; where the port does not fill them, they are computed here. A frame that
-// the device does not take by the second flush is dropped, counted.
+// in place of the sum; where the port does not fill them, they are computed here. What
+// the device does not take waits for the next flush, ETHDEV_SEND_MAX frames of a port and worker;
+// beyond, a frame is dropped, counted.
 void ethdev_send(struct ethdev_worker *w, uint16_t port, struct rte_mbuf *frame);
 
 // Hand what was sent to the devices, and take back what they have done with. Every turn, also an
