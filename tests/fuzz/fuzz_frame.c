@@ -49,6 +49,7 @@ static struct ethdev_worker *devices[WORKERS];
 static struct flow flows[FLOWS];
 static struct stream *streams[WORKERS][STREAMS_MAX];
 static bool has_ended[WORKERS][STREAMS_MAX]; // EOF was told
+static bool is_shut[WORKERS][STREAMS_MAX]; // nothing is written any more
 static uint64_t opened[WORKERS];
 static uint8_t answers;
 static char bytes[4096];
@@ -170,11 +171,21 @@ static void forget(unsigned worker, const struct stream *s)
 
 static void write_to(unsigned worker, struct stream *s, size_t len)
 {
+	if (is_shut[worker][slot_of(worker, s)])
+		return;
 	struct span parts[] = {{bytes, len / 3}, {bytes, len - len / 3}};
 	if (stream_write(drivers[worker], s, parts, 2) == len)
 		return;
 	stream_close(drivers[worker], s, true);
 	forget(worker, s);
+}
+
+static void shut(unsigned worker, struct stream *s)
+{
+	bool *is_done = &is_shut[worker][slot_of(worker, s)];
+	if (!*is_done)
+		stream_shut(drivers[worker], s);
+	*is_done = true;
 }
 
 static void opens(unsigned worker, struct stream *s)
@@ -184,7 +195,7 @@ static void opens(unsigned worker, struct stream *s)
 		slot++;
 	assert(slot < STREAMS_MAX && !s->user);
 	streams[worker][slot] = s;
-	has_ended[worker][slot] = false;
+	has_ended[worker][slot] = is_shut[worker][slot] = false;
 	s->user = &streams[worker][slot];
 	opened[worker]++;
 	if (answers & PAUSES)
@@ -213,7 +224,7 @@ static void ends(unsigned worker, struct stream *s)
 	assert(!has_ended[worker][slot]);
 	has_ended[worker][slot] = true;
 	if (answers & SHUTS) {
-		stream_shut(drivers[worker], s);
+		shut(worker, s);
 		return;
 	}
 	stream_close(drivers[worker], s, false);
@@ -303,7 +314,7 @@ static void end_stream(unsigned worker, unsigned how)
 		forget(worker, s);
 		return;
 	case 2:
-		stream_shut(drivers[worker], s);
+		shut(worker, s);
 		return;
 	case 3:
 		stream_pause(drivers[worker], s);
