@@ -112,13 +112,6 @@ static inline uint32_t tcp_index(const struct tcp *t, const struct tcp_conn *c)
 	return (uint32_t)(c - t->conns);
 }
 
-// Whether it is an IPv4 address, stored mapped.
-static inline bool tcp_is_v4(const struct stream_address *address)
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-	return memcmp(address->ip, mapped, sizeof(mapped)) == 0;
-}
-
 // The MSS that our link allows.
 static inline uint16_t tcp_mss_of(const struct tcp *t, const struct stream_address *local)
 {

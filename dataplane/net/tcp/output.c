@@ -18,6 +18,17 @@ uint32_t output_initial_window(const struct tcp_conn *c)
 	return segments < bytes ? segments : bytes;
 }
 
+bool output_lower(struct tcp *t, struct tcp_conn *c, uint16_t mss)
+{
+	if (mss < TCP_MSS_MIN)
+		mss = TCP_MSS_MIN;
+	if (mss >= c->mss)
+		return false;
+	c->mss = mss;
+	tcp_count(t, TCP_mss_lowered);
+	return true;
+}
+
 uint32_t output_one(
 	struct tcp *t, struct tcp_conn *c, struct tcp_work *work, uint32_t seq, uint32_t len)
 {
@@ -98,12 +109,23 @@ static void fresh(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
 	}
 }
 
+static void rescue(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
+{
+	struct tcp_work_send *s = &work->send;
+	uint32_t seq;
+	if (recover_pipe(c, s) + c->mss > s->cwnd)
+		return;
+	const uint32_t len = recover_rescue(c, s, &seq);
+	if (len > 0 && len <= room_from(c, seq))
+		s->prr_out += output_one(t, c, work, seq, len);
+}
+
 void output_all(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
 {
 	const bool recovers = work->send.sending != TCP_SENDING_OPEN;
 	if (recovers && !again(t, c, work, false))
 		return;
 	fresh(t, c, work);
-	if (recovers && output_unsent(c, &work->send) == 0)
-		again(t, c, work, true);
+	if (recovers && output_unsent(c, &work->send) == 0 && again(t, c, work, true))
+		rescue(t, c, work);
 }

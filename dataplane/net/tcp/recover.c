@@ -209,6 +209,7 @@ void recover_fast(struct tcp_conn *c, struct tcp_work_send *s)
 	s->again_to = c->snd_una;
 	s->lost_to = later(lost_edge(c, s), head_end(c, s));
 	s->head_mark = c->snd_nxt;
+	s->rescued = c->snd_una; // not before that is known to have arrived
 	s->prr_flight = c->snd_nxt - c->snd_una;
 	s->prr_delivered = s->prr_out = 0;
 	s->probing = TCP_PROBING_NOT;
@@ -299,14 +300,18 @@ void recover_sent(struct tcp_conn *c, struct tcp_work_send *s, uint32_t seq, uin
 			reduce(c, s);
 		s->head_mark = c->snd_nxt;
 	}
-	if (tcp_before(seq, s->recover))
+	// A segment of what is lost may have been filled with what is new.
+	if (tcp_before(seq, s->lost_to))
+		s->lost_to = later(s->lost_to, seq + len);
+	if (tcp_before(seq, s->recover) || tcp_before(seq, s->lost_to))
 		s->again_to = later(s->again_to, seq + len);
 }
 
 uint32_t recover_next(
 	const struct tcp_conn *c, const struct tcp_work_send *s, bool any, uint32_t *seq)
 {
-	const uint32_t end = any ? s->recover : s->lost_to;
+	const uint32_t above = s->score_count > 0 ? s->scores[s->score_count - 1].from : c->snd_una;
+	const uint32_t end = any ? above : s->lost_to;
 	if (is_lost_again(c, s)) {
 		*seq = c->snd_una;
 		return head_end(c, s) - c->snd_una;
@@ -321,4 +326,21 @@ uint32_t recover_next(
 	}
 	*seq = at;
 	return tcp_before(at, next) ? next - at : 0;
+}
+
+uint32_t recover_rescue(const struct tcp_conn *c, struct tcp_work_send *s, uint32_t *seq)
+{
+	if (!has_sack(c) || s->sending != TCP_SENDING_FAST || !tcp_after(c->snd_una, s->rescued))
+		return 0;
+	uint32_t from = c->snd_una, to = c->snd_nxt;
+	for (uint32_t i = s->score_count; i-- > 0;) {
+		if (s->scores[i].to != to) {
+			from = s->scores[i].to;
+			break;
+		}
+		to = s->scores[i].from;
+	}
+	s->rescued = s->recover;
+	*seq = to - from > c->mss ? to - c->mss : from;
+	return to - *seq;
 }

@@ -175,7 +175,7 @@ static void take_segment(struct tcp *t, uint64_t hash, const struct tcp_segment 
 		return;
 	}
 	struct tcp_wait_entry *wait = wait_find(t->waits, hash ? hash : 1, t->now_ms);
-	if (!wait || input_wait(t, wait, segment))
+	if (!wait || wait->is_over || input_wait(t, wait, segment))
 		listen_segment(t, hash, wait, segment);
 }
 

@@ -100,6 +100,11 @@ bool wait_add(struct tcp_wait *wait, const struct tcp_wait_entry *entry)
 	return had_room;
 }
 
+bool wait_has_room(const struct tcp_wait *wait)
+{
+	return wait->count < wait->max;
+}
+
 struct tcp_wait_entry *wait_find(struct tcp_wait *wait, uint64_t tuple, uint32_t now_ms)
 {
 	uint32_t at = *head_of(wait, tuple);

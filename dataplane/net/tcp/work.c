@@ -33,10 +33,8 @@ struct tcp_work *work_take(struct tcp *t, struct tcp_conn *c)
 {
 	if (c->work != 0)
 		return work_of(t, c);
-	if (t->free_work == 0) {
-		tcp_count(t, TCP_work_none);
+	if (t->free_work == 0)
 		return NULL;
-	}
 	c->work = t->free_work;
 	struct tcp_work *work = work_of(t, c);
 	t->free_work = work->next_free;

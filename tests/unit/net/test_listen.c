@@ -88,6 +88,13 @@ static void test_listener_and_family(void **state)
 	assert_int_equal(wire.stream->listener, 1);
 	assert_int_equal(wire_conn(&wire)->mss, 1440);
 	assert_int_equal(wire_conn(&wire)->flags, 0);
+	wire.peer.port++;
+	struct tcp_segment syn = wire_syn(&wire, WIRE_BARE);
+	syn.has_mss = false; // RFC 9293 3.7.1: 1220
+	wire_give(&wire, syn);
+	wire.cookie = wire_last(&wire)->seq;
+	wire_send(&wire, TCP_ACK, 1, NULL);
+	assert_int_equal(wire_conn(&wire)->mss, 1220);
 }
 
 static void handshake_only(unsigned options)
@@ -120,6 +127,18 @@ static void test_second_data_before_the_first(void **state)
 	assert_int_equal(wire.t->conn_count, 0);
 	wire_send(&wire, TCP_ACK, 1, "abc");
 	assert_true(wire_has_events(&wire, 2, STREAM_OPENED, STREAM_DATA));
+}
+
+// Nor does any other segment of a first flight open one, be it one of ten thousand.
+static void test_only_the_first_opens(void **state)
+{
+	(void)state;
+	handshake_only(WIRE_ALL);
+	for (uint32_t seq = 2; seq < 10000; seq++) {
+		wire_send(&wire, TCP_ACK, seq, "x");
+		assert_int_equal(wire.t->conn_count, 0);
+	}
+	assert_int_equal(wire.out_count, 0); // all may come to be
 }
 
 // MSS in three bits: the largest that is not above the peer's.
@@ -342,6 +361,7 @@ int main(void)
 		TEST(test_listener_and_family),
 		TEST(test_third_segment_may_bring_data_and_fin),
 		TEST(test_second_data_before_the_first),
+		TEST(test_only_the_first_opens),
 		TEST(test_mss),
 		TEST(test_scales),
 		TEST(test_third_segment_without_timestamp),

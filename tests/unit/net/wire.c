@@ -198,10 +198,40 @@ void wire_open(struct wire *wire, unsigned options)
 	wire_forget(wire);
 }
 
+void wire_write(struct wire *wire, const char *text)
+{
+	struct span span = {text, strlen(text)};
+	wire_turn(wire, NULL, 0);
+	size_t taken = tcp_write(wire->t, wire->stream, &span, 1);
+	assert(taken == span.len);
+	wire_flush(wire);
+}
+
+void wire_shut(struct wire *wire)
+{
+	wire_turn(wire, NULL, 0);
+	tcp_shut(wire->t, wire->stream);
+	wire_flush(wire);
+}
+
+void wire_close(struct wire *wire, bool reset)
+{
+	wire_turn(wire, NULL, 0);
+	tcp_close(wire->t, wire->stream, reset);
+	wire_flush(wire);
+}
+
 const struct wire_out *wire_last(const struct wire *wire)
 {
 	assert(wire->out_count > 0);
 	return &wire->outs[wire->out_count - 1];
+}
+
+bool wire_is_told(const struct wire *wire, uint32_t seq, uint32_t ack)
+{
+	const struct wire_out *out = wire_last(wire);
+	return out->flags == TCP_ACK && out->len == 0 && out->seq == wire->cookie + seq &&
+	       out->ack == wire->first + ack;
 }
 
 void wire_forget(struct wire *wire)

@@ -74,9 +74,17 @@ enum wire_option {
 struct tcp_segment wire_syn(struct wire *wire, unsigned options);
 void wire_open(struct wire *wire, unsigned options);
 
+// What the worker does, a turn each. What it writes leaves at once, all of it.
+void wire_write(struct wire *wire, const char *text);
+void wire_shut(struct wire *wire);
+void wire_close(struct wire *wire, bool reset);
+
 // The segments that went out since the last wire_forget(): the last one, and their number.
 const struct wire_out *wire_last(const struct wire *wire);
 void wire_forget(struct wire *wire);
+
+// Whether that one is an ACK without text of these numbers.
+bool wire_is_told(const struct wire *wire, uint32_t seq, uint32_t ack);
 
 // The connection of wire->stream.
 const struct tcp_conn *wire_conn(const struct wire *wire);
