@@ -20,8 +20,10 @@ uint32_t output_initial_window(const struct tcp_conn *c)
 
 bool output_lower(struct tcp *t, struct tcp_conn *c, uint16_t mss)
 {
-	if (mss < TCP_MSS_MIN)
-		mss = TCP_MSS_MIN;
+	const uint16_t floor =
+		TCP_MSS_MIN - (c->flags & TCP_CONN_TIMESTAMPS ? EMIT_TIMESTAMP_BYTES : 0);
+	if (mss < floor)
+		mss = floor;
 	if (mss >= c->mss)
 		return false;
 	c->mss = mss;
@@ -47,7 +49,9 @@ uint32_t output_one(
 		s->timed_us = (uint32_t)t->now_us;
 	}
 	if (is_new) {
-		tcp_count_many(t, TCP_bytes_out, seq + sent - c->snd_nxt);
+		const uint32_t end = c->snd_una + s->queue.bytes; // beyond it is the FIN
+		tcp_count_many(
+			t, TCP_bytes_out, seq + sent - c->snd_nxt - tcp_after(seq + sent, end));
 		c->snd_nxt = seq + sent;
 	}
 	s->sent_ms = t->now_ms;

@@ -174,12 +174,12 @@ bool receive_take(struct tcp *t, struct tcp_conn *c, uint32_t seq, struct span t
 		return false;
 	if (is_next && !is_owed(c, w) && !(c->flags & TCP_CONN_PAUSED))
 		return take_in_order(t, c, text, has_fin);
+	c->flags |= TCP_CONN_ACK_DUE | TCP_CONN_ACK_NOW;
 	w = work_take(t, c);
 	if (!w) {
 		tcp_count(t, TCP_receive_none);
 		return false;
 	}
-	c->flags |= TCP_CONN_ACK_DUE | TCP_CONN_ACK_NOW;
 	if (has_fin && !w->receive.has_fin) {
 		w->receive.has_fin = true;
 		w->receive.fin_seq = seq + (uint32_t)text.len;

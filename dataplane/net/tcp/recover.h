@@ -24,6 +24,9 @@ uint32_t recover_duplicate(const struct tcp_conn *c, struct tcp_work_send *s);
 // Whether fast recovery should begin: three duplicates, or as much as that above snd_una.
 bool recover_is_called_for(const struct tcp_conn *c, const struct tcp_work_send *s);
 
+// A loss: ssthresh falls, by what was in flight and no more than the window (RFC 9438 4.6).
+void recover_reduce(const struct tcp_conn *c, struct tcp_work_send *s, uint32_t flight);
+
 // Begin fast recovery; a timeout's; or, for no fault of the network, send all in flight again.
 void recover_fast(struct tcp_conn *c, struct tcp_work_send *s);
 void recover_timeout(struct tcp_conn *c, struct tcp_work_send *s, uint32_t stamp);

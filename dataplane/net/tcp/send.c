@@ -28,7 +28,6 @@ static struct tcp_work *begin(struct tcp *t, struct tcp_conn *c)
 		s->cwnd = output_initial_window(c);
 		s->ssthresh = CUBIC_WINDOW_MAX;
 		s->window_max = c->snd_wnd;
-		s->recover = c->snd_una - 1;
 	}
 	if (!send_is_idle(t, c))
 		return work;
@@ -229,7 +228,7 @@ static void end_probe(
 	s->probing = TCP_PROBING_NOT;
 	if (is_needless || s->sending != TCP_SENDING_OPEN)
 		return;
-	s->ssthresh = cubic_lost(&s->cubic, s->cwnd, c->mss);
+	recover_reduce(c, s, s->cwnd);
 	s->cwnd = s->ssthresh;
 }
 

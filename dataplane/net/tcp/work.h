@@ -68,7 +68,7 @@ struct tcp_work {
 		uint8_t probing; // enum tcp_probing
 		bool is_persisting; // the peer's closed window was probed
 		uint32_t score_count;
-		struct tcp_cubic cubic;
+		struct tcp_cubic cubic; // counts once ssthresh does: after a loss
 		struct tcp_score scores[TCP_SCORE_MAX]; // ascending, apart
 	} send;
 	struct tcp_work_receive {
@@ -80,6 +80,8 @@ struct tcp_work {
 						    // are in order and wait to be handed over
 	} receive;
 } __attribute__((aligned(64)));
+static_assert(offsetof(struct tcp_work, send.sent_ms) == 64, "line 0 ends where it says");
+static_assert(offsetof(struct tcp_work, send.cubic) <= 128, "two lines without a loss");
 
 // Make the pool of t->plan.works_max. Returns 0 or -ENOMEM.
 int work_init(struct tcp *t);

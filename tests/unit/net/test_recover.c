@@ -223,6 +223,26 @@ static void test_a_retransmission_lost(void **state)
 	rig_end(&rig);
 }
 
+// The timeout counts from when the first segment was sent again: else a path whose round trip is
+// more than half of it would time out in each recovery.
+static void test_time_for_the_retransmission(void **state)
+{
+	(void)state;
+	rig_start(&rig, TCP_CONN_SACK);
+	for (unsigned i = 0; i < 30; i++)
+		rtt_sample(&rig.c, 150000);
+	rig_write(&rig, 20000);
+	assert_int_equal(rtt_timeout_us(&rig.t, &rig.c), 200000);
+	rig_wait(&rig, 150000);
+	rig_sack(&rig, 0, 1, 1000, 10000);
+	assert_int_equal(rig_count(&rig, TCP_retransmitted), 1);
+	assert_int_equal(rig_left_ms(&rig), 200);
+	rig_wait(&rig, 150000);
+	rig_ack(&rig, 10000);
+	assert_int_equal(rig_count(&rig, TCP_rto_expired), 0);
+	rig_end(&rig);
+}
+
 // RFC 6298 5.4 to 5.7, RFC 5681 3.1: one segment, in slow start from there, passing over what the
 // peer holds (RFC 2018).
 static void test_timeout_goes_back(void **state)
@@ -486,6 +506,7 @@ int main(void)
 		cmocka_unit_test(test_the_tail_of_a_recovery),
 		cmocka_unit_test(test_proportional_reduction),
 		cmocka_unit_test(test_a_retransmission_lost),
+		cmocka_unit_test(test_time_for_the_retransmission),
 		cmocka_unit_test(test_timeout_goes_back),
 		cmocka_unit_test(test_reneging),
 		cmocka_unit_test(test_blocks_that_are_nowhere),
