@@ -43,6 +43,8 @@ static uint64_t count_per(const struct config *config, enum config_per per, uint
 		return worker_count;
 	case CONFIG_PER_CONNECTION:
 		return config->connections;
+	case CONFIG_PER_SOCKET:
+		return config->driver == CONFIG_DRIVER_SOCKETS ? config->connections : 0;
 	case CONFIG_PER_ORIGIN_CONNECTION:
 		return config->origin_connections;
 	case CONFIG_PER_ORIGIN_TLS:
@@ -74,13 +76,21 @@ static uint64_t row_entries(
 	return times(count_per(config, row->per, worker_count), row->times);
 }
 
+static uint64_t row_bytes(
+	const struct config *config, const struct config_bill_row *row, uint32_t worker_count)
+{
+	if (row->bytes)
+		return row->bytes(config, worker_count);
+	return times(row_entries(config, row, worker_count), row->entry_bytes);
+}
+
 uint64_t config_bill_total(
 	const struct config *config, const struct config_bill *bill, uint32_t worker_count)
 {
 	uint64_t total = 0;
 	for (uint32_t i = 0; i < bill->row_count; i++) {
 		const struct config_bill_row *row = &bill->rows[i];
-		uint64_t bytes = times(row_entries(config, row, worker_count), row->entry_bytes);
+		uint64_t bytes = row_bytes(config, row, worker_count);
 		if (__builtin_add_overflow(total, bytes, &total))
 			return UINT64_MAX;
 	}
@@ -94,8 +104,10 @@ void config_bill_print(const struct config *config, const struct config_bill *bi
 	for (uint32_t i = 0; i < bill->row_count; i++) {
 		const struct config_bill_row *row = &bill->rows[i];
 		uint64_t entries = row_entries(config, row, worker_count);
-		fprintf(out, "%-28s %12lu %12lu %16lu\n", row->name, entries, row->entry_bytes,
-			times(entries, row->entry_bytes));
+		uint64_t bytes = row_bytes(config, row, worker_count);
+		if (bytes > 0 || !row->bytes)
+			fprintf(out, "%-28s %12lu %12lu %16lu\n", row->name, entries,
+				row->bytes ? bytes / entries : row->entry_bytes, bytes);
 	}
 	fprintf(out, "%-28s %12s %12s %16lu\n", "total", "", "",
 		config_bill_total(config, bill, worker_count));
