@@ -193,9 +193,10 @@ static void check_listens(struct reading *r, const struct config_ports *ports)
 static void check_hugepages(struct reading *r)
 {
 	const struct config *config = r->config;
-	if (config->dpdk->hugepages != CONFIG_HUGEPAGES_REQUIRED || !r->machine->port_bytes)
+	if (config->dpdk->hugepages != CONFIG_HUGEPAGES_REQUIRED || !r->machine->bill.port_bytes)
 		return;
-	uint64_t needed = r->machine->port_bytes(config, config_worker_count(config, r->machine));
+	uint64_t needed =
+		r->machine->bill.port_bytes(config, config_worker_count(config, r->machine));
 	uint64_t there = r->machine->hugepages_free * r->machine->hugepage_bytes;
 	if (needed > there)
 		reading_fail(r, config->dpdk, "hugepages", READING_WHOLE,

@@ -268,6 +268,8 @@ enum config_per {
 	CONFIG_PER_PRESENT, // present_max of each room
 	CONFIG_PER_LEFT, // left_max of each room
 	CONFIG_PER_ENDED,
+	CONFIG_PER_PORT_BYTE, // what ports_bytes() of the bill says
+	CONFIG_PER_NETWORK_BYTE, // and network_bytes()
 };
 
 // One line of the bill: a table or pool, filled in by whoever knows the size of its entries.
@@ -276,13 +278,15 @@ struct config_bill_row {
 	enum config_per per;
 	uint32_t times; // entries for each of `per`
 	uint64_t entry_bytes;
-	// Instead: what all entries together take.
-	uint64_t (*bytes)(const struct config *config, uint32_t worker_count);
 };
 
 struct config_bill {
 	uint32_t row_count;
 	const struct config_bill_row *rows;
+	// What no product says: what all ports take of DPDK's memory, and the network on them.
+	// NULL: nothing.
+	uint64_t (*port_bytes)(const struct config *config, uint32_t worker_count);
+	uint64_t (*network_bytes)(const struct config *config, uint32_t worker_count);
 };
 
 // What `check` measures a configuration against.
@@ -295,8 +299,6 @@ struct config_machine {
 	// NULL: nothing. Without this function such files are not looked at.
 	const char *(*ca_error)(const char *path);
 	uint64_t hugepages_free, hugepage_bytes; // of the kind of which most memory is free
-	// What buffers of ports need of them; NULL: hugepages are not checked.
-	uint64_t (*port_bytes)(const struct config *config, uint32_t worker_count);
 	struct config_bill bill; // no rows: memory is not checked
 };
 

@@ -50,38 +50,33 @@ void bill_machine(struct config_machine *machine)
 	const uint64_t line_bytes =
 		sizeof(struct place_line) + BILL_LINE_ENTRIES * sizeof(struct place_entry);
 	const struct config_bill_row known[] = {
-		{"connections", CONFIG_PER_CONNECTION, 1, worker_connection_bytes(), NULL},
-		{"streams", CONFIG_PER_SOCKET, 1, stream_bytes(), NULL},
-		{.name = "network",
-			.per = CONFIG_PER_WORKER,
-			.times = 1,
-			.bytes = ports_network_bytes},
-		{.name = "ports (DPDK's memory)",
-			.per = CONFIG_PER_WORKER,
-			.times = 1,
-			.bytes = ports_bytes},
-		{"streams to origins", CONFIG_PER_ORIGIN_CONNECTION, 1, stream_bytes(), NULL},
-		{"exchanges with origins", CONFIG_PER_ORIGIN_CONNECTION, 1, exchange_bytes(), NULL},
-		{"send buffers", CONFIG_PER_BUFFER_BYTE, 1, 1, NULL},
-		{"receive buffers", CONFIG_PER_BUFFER, 2, 4096, NULL},
-		{"kept heads", CONFIG_PER_HEAD_BYTE, 1, 1, NULL},
-		{"kept requests", CONFIG_PER_BUFFER, 1, BILL_KEPT_BYTES, NULL},
-		{"worker", CONFIG_PER_WORKER, 1, worker_fixed_bytes(), NULL},
+		{"connections", CONFIG_PER_CONNECTION, 1, worker_connection_bytes()},
+		{"streams", CONFIG_PER_SOCKET, 1, stream_bytes()},
+		{"network", CONFIG_PER_NETWORK_BYTE, 1, 1},
+		{"ports (DPDK's memory)", CONFIG_PER_PORT_BYTE, 1, 1},
+		{"streams to origins", CONFIG_PER_ORIGIN_CONNECTION, 1, stream_bytes()},
+		{"exchanges with origins", CONFIG_PER_ORIGIN_CONNECTION, 1, exchange_bytes()},
+		{"send buffers", CONFIG_PER_BUFFER_BYTE, 1, 1},
+		{"receive buffers", CONFIG_PER_BUFFER, 2, 4096},
+		{"kept heads", CONFIG_PER_HEAD_BYTE, 1, 1},
+		{"kept requests", CONFIG_PER_BUFFER, 1, BILL_KEPT_BYTES},
+		{"worker", CONFIG_PER_WORKER, 1, worker_fixed_bytes()},
 		{"claim and answer rings", CONFIG_PER_WORKER, 2,
-			BILL_RING_LEN * sizeof(struct claim), NULL},
-		{"lines (file)", CONFIG_PER_ROOM, 1, line_bytes, NULL},
-		{"sessions", CONFIG_PER_SESSION, 1, SESSION_BYTES, NULL},
-		{"records for the store", CONFIG_PER_SESSION, 1, RECORDS_BYTES, NULL},
-		{"present", CONFIG_PER_PRESENT, 1, PRESENT_BYTES, NULL},
-		{"tickets given back", CONFIG_PER_LEFT, 1, LEFT_BYTES, NULL},
-		{"ended sessions", CONFIG_PER_ENDED, 1, ended_bytes(1u << 16) >> 16, NULL},
-		{"TLS to origins", CONFIG_PER_ORIGIN_TLS, 1, tls_stream_bytes() + TLS_STREAM_BYTES,
-			NULL},
+			BILL_RING_LEN * sizeof(struct claim)},
+		{"lines (file)", CONFIG_PER_ROOM, 1, line_bytes},
+		{"sessions", CONFIG_PER_SESSION, 1, SESSION_BYTES},
+		{"records for the store", CONFIG_PER_SESSION, 1, RECORDS_BYTES},
+		{"present", CONFIG_PER_PRESENT, 1, PRESENT_BYTES},
+		{"tickets given back", CONFIG_PER_LEFT, 1, LEFT_BYTES},
+		{"ended sessions", CONFIG_PER_ENDED, 1, ended_bytes(1u << 16) >> 16},
+		{"TLS to origins", CONFIG_PER_ORIGIN_TLS, 1, tls_stream_bytes() + TLS_STREAM_BYTES},
 	};
 	static struct config_bill_row rows[sizeof(known) / sizeof(known[0])];
 	memcpy(rows, known, sizeof(rows));
 	config_machine_read(machine);
 	machine->ca_error = trusts_error;
-	machine->port_bytes = ports_bytes;
-	machine->bill = (struct config_bill){sizeof(rows) / sizeof(rows[0]), rows};
+	machine->bill = (struct config_bill){.row_count = sizeof(rows) / sizeof(rows[0]),
+		.rows = rows,
+		.port_bytes = ports_bytes,
+		.network_bytes = ports_network_bytes};
 }
