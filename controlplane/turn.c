@@ -149,7 +149,7 @@ static void watch_origins(struct control *c, uint64_t now_us)
 	struct faults_due due[FAULTS_SERVERS_MAX];
 	for (unsigned i = 0; i < c->worker_count; i++) {
 		uint32_t count = origin_server_stats(
-			worker_origin(c->workers[i]), stats, CONTROL_SERVERS_MAX);
+			worker_origin(c->workers[i]), now_us, stats, CONTROL_SERVERS_MAX);
 		for (uint32_t j = 0; j < count; j++)
 			faults_note(
 				&c->faults, stats[j].id, stats[j].tls_failures, stats[j].tls_fault);

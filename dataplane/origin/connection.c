@@ -54,7 +54,7 @@ static void unkeep(struct connection_pool *pool, struct connection *connection)
 {
 	TAILQ_REMOVE(&connection->server->kept, connection, siblings);
 	deadline_clear(&pool->expiries, &connection->expiry);
-	connection->server->kept_count--;
+	server_count(&connection->server->kept_count, -1);
 	connection->is_kept = false;
 }
 
@@ -90,7 +90,7 @@ void connection_keep(struct connection_pool *pool, struct connection *connection
 	connection->is_kept = true;
 	deadline_set(&pool->expiries, &connection->expiry, now_us + limits->idle_us);
 	TAILQ_INSERT_HEAD(&server->kept, connection, siblings);
-	server->kept_count++;
+	server_count(&server->kept_count, 1);
 	pool->counters->kept++;
 }
 

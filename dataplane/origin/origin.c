@@ -194,23 +194,41 @@ void origin_event(struct origin *o, const struct stream_event *event)
 		kept_event(o, connection, event);
 }
 
-uint32_t origin_server_stats(
-	const struct origin *o, struct origin_server_stat *stats, uint32_t stats_max)
+static struct origin_server_stat stat_of(const struct server *s, uint64_t id, uint64_t now_us)
+{
+	uint64_t until_us = atomic_load_explicit(&s->aside_until_us, memory_order_relaxed);
+	return (struct origin_server_stat){.id = id,
+		.exchanges = atomic_load_explicit(&s->exchanges, memory_order_relaxed),
+		.kept = atomic_load_explicit(&s->kept_count, memory_order_relaxed),
+		.aside_us = until_us > now_us ? (uint32_t)(until_us - now_us) : 0,
+		.tls_failures = atomic_load_explicit(&s->peer.failures, memory_order_relaxed),
+		.tls_fault = atomic_load_explicit(&s->peer.fault, memory_order_relaxed)};
+}
+
+uint32_t origin_server_stats(const struct origin *o, uint64_t now_us,
+	struct origin_server_stat *stats, uint32_t stats_max)
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < o->servers.max && count < stats_max; i++) {
 		const struct server *s = &o->servers.items[i];
-		if (s->id == 0 || !s->is_listed)
-			continue;
-		bool is_aside = s->aside_us && s->aside_until_us > o->now_us;
-		stats[count++] = (struct origin_server_stat){.id = s->id,
-			.exchanges = s->exchanges,
-			.kept = s->kept_count,
-			.aside_us = is_aside ? (uint32_t)(s->aside_until_us - o->now_us) : 0,
-			.tls_failures = s->peer.failures,
-			.tls_fault = s->peer.fault};
+		uint64_t id = atomic_load_explicit(&s->id, memory_order_acquire);
+		if (id && atomic_load_explicit(&s->is_listed, memory_order_relaxed))
+			stats[count++] = stat_of(s, id, now_us);
 	}
 	return count;
+}
+
+bool origin_server_stat(const struct origin *o, uint32_t index, uint64_t id, uint64_t now_us,
+	struct origin_server_stat *stat)
+{
+	if (index >= o->servers.max)
+		return false;
+	const struct server *s =
+		atomic_load_explicit(&o->servers.listed[index], memory_order_acquire);
+	if (!s || atomic_load_explicit(&s->id, memory_order_acquire) != id)
+		return false;
+	*stat = stat_of(s, id, now_us);
+	return true;
 }
 
 const struct origin_counters *origin_counters(const struct origin *o)

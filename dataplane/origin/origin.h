@@ -12,6 +12,7 @@
 // that wraps the other one (dataplane/tls/), and the events of both come here.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "dataplane/http/head.h"
@@ -132,7 +133,7 @@ uint64_t origin_due_us(const struct origin *origin);
 // Take in an event of a stream that this side has connected; STREAM_NONE is skipped.
 void origin_event(struct origin *origin, const struct stream_event *event);
 
-// How one server does, as this worker sees it.
+// How one server does, as this worker sees it. Each figure is of some moment near now.
 struct origin_server_stat {
 	uint64_t id; // of origin_table_server
 	uint32_t exchanges; // in flight
@@ -142,9 +143,15 @@ struct origin_server_stat {
 	uint32_t tls_fault; // dataplane/tls/fault.h: why the latest failed; 0: it did not
 };
 
-// Copy the figures of up to `stats_max` servers, in no order. Returns how many.
-uint32_t origin_server_stats(
-	const struct origin *origin, struct origin_server_stat *stats, uint32_t stats_max);
+// Copy the figures of up to `stats_max` servers that are listed, each once, in no order. Returns
+// how many. `now_us` is that of origin_tick(). Any thread.
+uint32_t origin_server_stats(const struct origin *origin, uint64_t now_us,
+	struct origin_server_stat *stats, uint32_t stats_max);
+
+// The figures of the server that stands at `index` of the table and has that id. False: this worker
+// does not know it, since it has another table yet, or the server was left out. Any thread.
+bool origin_server_stat(const struct origin *origin, uint32_t index, uint64_t id, uint64_t now_us,
+	struct origin_server_stat *stat);
 
 // They live as long as the origin side does.
 const struct origin_counters *origin_counters(const struct origin *origin);

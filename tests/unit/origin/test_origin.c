@@ -197,7 +197,7 @@ static void no_more_servers_than_planned(void **state)
 	story_table(s, ORIGIN_TABLE_LEAST, 3, 1);
 	assert_int_equal(story_count(s, servers_full), 1);
 	struct origin_server_stat stats[3];
-	assert_int_equal(origin_server_stats(s->o, stats, 3), 2);
+	assert_int_equal(origin_server_stats(s->o, s->now_us, stats, 3), 2);
 	story_end(s);
 }
 
@@ -234,7 +234,7 @@ static void an_origin_has_limits_of_its_own(void **state)
 	assert_int_equal(other->end.status, 504);
 	assert_int_equal(story_count(s, answer_late), 1);
 	struct origin_server_stat stat;
-	origin_server_stats(s->o, &stat, 1);
+	origin_server_stats(s->o, s->now_us, &stat, 1);
 	assert_true(stat.aside_us > STORY_SECOND);
 	story_end(s);
 }
@@ -269,16 +269,27 @@ static void servers_tell_how_they_do(void **state)
 	story_opens(s, story_connection(s, 2));
 	story_origin_says(s, story_connection(s, 1), STORY_OK);
 	struct origin_server_stat stats[3];
-	assert_int_equal(origin_server_stats(s->o, stats, 3), 2);
-	assert_int_equal(origin_server_stats(s->o, stats, 1), 1);
+	assert_int_equal(origin_server_stats(s->o, s->now_us, stats, 3), 2);
+	assert_int_equal(origin_server_stats(s->o, s->now_us, stats, 1), 1);
 	bool first_is_bad = stats[0].aside_us > 0;
-	origin_server_stats(s->o, stats, 3);
+	origin_server_stats(s->o, s->now_us, stats, 3);
 	const struct origin_server_stat *bad = &stats[!first_is_bad], *good = &stats[first_is_bad];
 	assert_in_range(bad->aside_us, 900000, 1000000);
 	assert_int_equal(bad->exchanges + bad->kept, 0);
 	assert_int_equal(good->aside_us, 0);
 	assert_int_equal(good->exchanges, 1);
 	assert_int_equal(good->kept, 1);
+
+	// The same by place in the table; not beyond it, nor under another's id.
+	struct origin_server_stat stat;
+	for (uint32_t i = 0; i < 2; i++) {
+		uint64_t id = s->servers[i].id;
+		assert_true(origin_server_stat(s->o, i, id, s->now_us, &stat));
+		assert_memory_equal(&stat, id == bad->id ? bad : good, sizeof(stat));
+		assert_false(origin_server_stat(s->o, i, id + 1, s->now_us, &stat));
+		assert_false(origin_server_stat(s->o, 2, id, s->now_us, &stat));
+	}
+	assert_false(origin_server_stat(s->o, UINT32_MAX, 1, s->now_us, &stat));
 	story_client_leaves(c);
 	story_client_leaves(other);
 	story_end(s);
