@@ -36,6 +36,7 @@
 	X(connection, "connection") \
 	X(content_length, "content-length") \
 	X(cookie, "cookie") \
+	X(date, "date") \
 	X(etag, "etag") \
 	X(expect, "expect") \
 	X(expires, "expires") \
