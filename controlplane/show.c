@@ -3,6 +3,7 @@
 #include "controlplane/show.h"
 
 #include "controlplane/control.h"
+#include "controlplane/log.h"
 #include "controlplane/rooms.h"
 #include "dataplane/gate/token.h"
 #include "dataplane/tls/fault.h"
@@ -205,6 +206,8 @@ json_t *show_counters(struct control *c)
 	add_counter(list, "control", "ended", "sessions in the set of those that ended early",
 		ended_count(c->words.ended));
 	add_counter(list, "control", "stalls", "times that a worker stood still", c->stalls_total);
+	add_counter(list, "control", "log_lost", "log lines lost: stderr could not take them",
+		log_lost());
 	return list;
 }
 

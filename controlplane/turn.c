@@ -174,6 +174,7 @@ static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms)
 	watch_clock(c, now_us);
 	watch_store(c, now_ms);
 	watch_origins(c, now_us);
+	log_catch_up();
 	if (secrets_poll(c->secrets, now_ms / 1000))
 		reload_snapshot(c);
 }

@@ -5,6 +5,7 @@ import os
 import pwd
 import subprocess
 
+import httpx
 from sluice import BINARY, room, wait_for
 
 
@@ -24,6 +25,40 @@ def test_privileges_are_dropped(make, visitor):
     assert os.stat(sluice.config["state"]).st_uid == int(uid)
     sluice.kill()
     sluice.start()  # what it left behind is still its own
+
+
+def test_a_log_that_nobody_reads_stops_nothing(make, visitor):
+    """stderr is a full pipe from the start: visitors come and go all the same."""
+    sluice = make(start=False)
+    sluice.write()
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        while True:
+            os.write(writer, bytes(4096))
+    except BlockingIOError:
+        os.set_blocking(writer, True)
+    sluice.log_path = sluice.folder / "log"
+    sluice.process = subprocess.Popen(sluice.command, stderr=writer, stdin=subprocess.DEVNULL)
+    one = visitor(sluice)
+    wait_for(lambda: answers(one, "/.sluice/health"), 20)
+    assert one.get("/derby/").text.startswith("shop:")
+    lost = next(line["value"] for line in sluice.show("counters") if line["counter"] == "log_lost")
+    assert lost > 0
+    heard = b""
+    while b"lines were lost" not in heard:  # as soon as somebody reads
+        heard += os.read(reader, 65536)
+    assert b"sluice warning: %d lines were lost" % lost in heard
+    assert sluice.stop() == 0
+    os.close(reader)
+    os.close(writer)
+
+
+def answers(visitor, path):
+    try:
+        return visitor.get(path).status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 def test_a_reload_that_the_user_cannot_read_says_so(make):
