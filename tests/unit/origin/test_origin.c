@@ -99,6 +99,32 @@ static void no_more_kept_connections_than_planned(void **state)
 }
 
 // At the limit of what the parser lets through, with the longest host names, and one beyond.
+// The bound of all servers together, with two of them.
+static void no_more_kept_connections_to_all_than_planned(void **state)
+{
+	(void)state;
+	for (uint32_t kept_max = 1; kept_max <= 4; kept_max++) {
+		struct story *s = story_plan();
+		s->plan.kept_max = kept_max;
+		story_start(s);
+		story_table(s, ORIGIN_TABLE_LEAST, 2, 1);
+		for (int n = 0; n < 4; n++)
+			story_client_says(story_client(s), STORY_GET);
+		for (int n = 0; n < 4; n++) {
+			story_opens(s, story_connection(s, n));
+			story_origin_says(s, story_connection(s, n), STORY_OK);
+		}
+		for (int n = 0; n < 4; n++)
+			story_got(s->clients[n].s, STORY_OK);
+		assert_int_equal(story_count(s, kept), kept_max);
+		assert_int_equal(story_count(s, kept_full), 4 - kept_max);
+		story_wait(s, s->plan.idle_us); // what expires makes room
+		story_get(&s->clients[0], 4, true);
+		assert_int_equal(story_count(s, kept), kept_max + 1);
+		story_end(s);
+	}
+}
+
 static void a_request_head_that_does_not_fit_is_431(void **state)
 {
 	(void)state;
@@ -350,6 +376,10 @@ static void the_bill_is_what_is_allocated(void **state)
 	size_t one = (origin_plan_bytes(&large) - origin_plan_bytes(&small)) / 100;
 	assert_in_range(one, 300, 600); // an exchange without its buffer
 	large = small;
+	large.servers_max += 100; // whatever is kept to them is within kept_max
+	one = (origin_plan_bytes(&large) - origin_plan_bytes(&small)) / 100;
+	assert_in_range(one, sizeof(struct origin_table_server), 300);
+	large = small;
 	large.buffers_max += 1;
 	assert_in_range(origin_plan_bytes(&large) - origin_plan_bytes(&small), 32769, 32769 + 128);
 }
@@ -361,6 +391,7 @@ int main(void)
 		cmocka_unit_test(no_more_buffers_than_planned),
 		cmocka_unit_test(an_answer_head_in_parts_without_a_buffer),
 		cmocka_unit_test(no_more_kept_connections_than_planned),
+		cmocka_unit_test(no_more_kept_connections_to_all_than_planned),
 		cmocka_unit_test(a_request_head_that_does_not_fit_is_431),
 		cmocka_unit_test(another_table),
 		cmocka_unit_test(a_table_changes_between_two_attempts),
