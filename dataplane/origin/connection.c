@@ -10,14 +10,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int connection_pool_init(
-	struct connection_pool *pool, uint32_t max, uint32_t kept_max, uint32_t idle_max)
+int connection_pool_init(struct connection_pool *pool, uint32_t max, uint32_t idle_max)
 {
 	pool->uncut_count = max;
 	pool->idle_max = idle_max;
 	TAILQ_INIT(&pool->free);
 	pool->items = calloc(max, sizeof(*pool->items)); // COLD: at start
-	return pool->items ? deadline_heap_init(&pool->expiries, kept_max) : -ENOMEM;
+	return pool->items ? deadline_heap_init(&pool->expiries, max) : -ENOMEM;
 }
 
 void connection_pool_fini(struct connection_pool *pool)
@@ -26,15 +25,29 @@ void connection_pool_fini(struct connection_pool *pool)
 	free(pool->items);
 }
 
+static void evict(struct connection_pool *pool)
+{
+	struct deadline *first = deadline_first(&pool->expiries);
+	assert(first); // each exchange has one connection at most, and there are as many
+	char *at = (char *)first - offsetof(struct connection, expiry);
+	connection_close(pool, (struct connection *)at, false);
+	pool->counters->kept_evicted++;
+}
+
+static struct connection *take(struct connection_pool *pool)
+{
+	if (TAILQ_EMPTY(&pool->free) && pool->uncut_count > 0)
+		return &pool->items[--pool->uncut_count];
+	if (TAILQ_EMPTY(&pool->free))
+		evict(pool);
+	struct connection *connection = TAILQ_FIRST(&pool->free);
+	TAILQ_REMOVE(&pool->free, connection, siblings);
+	return connection;
+}
+
 struct connection *connection_open(struct connection_pool *pool, struct server *server)
 {
-	struct connection *connection = TAILQ_FIRST(&pool->free);
-	if (connection) {
-		TAILQ_REMOVE(&pool->free, connection, siblings);
-	} else {
-		assert(pool->uncut_count > 0); // exchanges and kept_max bound it
-		connection = &pool->items[--pool->uncut_count];
-	}
+	struct connection *connection = take(pool);
 	*connection = (struct connection){.server = server};
 	connection->driver = server->tls ? pool->tls : pool->driver;
 	if (server->tls)
@@ -81,9 +94,8 @@ void connection_keep(struct connection_pool *pool, struct connection *connection
 {
 	struct server *server = connection->server;
 	assert(!connection->exchange);
-	bool is_full = server->kept_count >= limits->idle_max ||
-		       server->kept_count >= pool->idle_max ||
-		       pool->expiries.count == pool->expiries.max;
+	bool is_full =
+		server->kept_count >= limits->idle_max || server->kept_count >= pool->idle_max;
 	if (is_full || !server->is_listed) {
 		pool->counters->kept_full += server->is_listed;
 		connection_close(pool, connection, false);

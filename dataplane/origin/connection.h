@@ -34,22 +34,21 @@ struct connection_pool {
 	struct origin_counters *counters;
 	struct connection *items;
 	uint32_t uncut_count; // never used yet
-	uint32_t idle_max; // kept to one server; to all: what `expiries` has room for
+	uint32_t idle_max; // kept to one server
 	struct connection_list free;
 	struct deadline_heap expiries; // of those kept
 };
 
-// Make room for `max` connections, the sum of those in use and those kept; of these at most
-// `kept_max` are kept, and `idle_max` to one server. `pool` has its drivers and its counters set.
-// Returns 0 or -ENOMEM.
-int connection_pool_init(
-	struct connection_pool *pool, uint32_t max, uint32_t kept_max, uint32_t idle_max);
+// Make room for `max` connections, the sum of those in use and those kept; of the latter at most
+// `idle_max` to one server. `pool` has its drivers and its counters set. Returns 0 or -ENOMEM.
+int connection_pool_init(struct connection_pool *pool, uint32_t max, uint32_t idle_max);
 
 // Frees the memory; connections must be closed.
 void connection_pool_fini(struct connection_pool *pool);
 
-// Begin to connect. NULL: the driver is out of streams. With a server that speaks TLS it is open
-// when that is, and refused if the server's certificate is not good.
+// Begin to connect. Fewer than `max` are in use; where all others are kept, the one that would
+// expire first makes room. NULL: the driver is out of streams. With a server that speaks TLS it is
+// open when that is, and refused if the server's certificate is not good.
 struct connection *connection_open(struct connection_pool *pool, struct server *server);
 
 // The newest connection kept to the server; NULL: there is none.
@@ -58,7 +57,7 @@ struct connection *connection_reuse(struct connection_pool *pool, struct server 
 // It is not open, and nobody waits any longer: say so to who counts handshakes.
 void connection_late(struct connection_pool *pool, struct connection *connection);
 
-// Keep it for another exchange; close it if the server has its share, or all together have theirs.
+// Keep it for another exchange; close it if the server has its share.
 void connection_keep(struct connection_pool *pool, struct connection *connection,
 	const struct origin_table_limits *limits, uint64_t now_us);
 

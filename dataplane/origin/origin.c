@@ -18,7 +18,6 @@ void origin_plan_init(struct origin_plan *plan, uint32_t exchanges_max, uint32_t
 		.exchanges_max = exchanges_max,
 		.servers_max = servers_max,
 		.idle_max = 32,
-		.kept_max = exchanges_max,
 		.buffers_max = exchanges_max + exchanges_max / 4 + 16,
 		.request_head_bytes = 16384,
 		.answer = {.line_bytes = 4096, .head_bytes = 32768, .fields = HTTP_FIELDS_MAX},
@@ -52,18 +51,12 @@ static size_t scratch_bytes(const struct origin_plan *plan)
 	return plan->answer.head_bytes + ANSWER_HEAD_ADDED_MAX;
 }
 
-static uint32_t connections_max(const struct origin_plan *plan)
-{
-	return plan->exchanges_max + plan->kept_max;
-}
-
 size_t origin_plan_bytes(const struct origin_plan *plan)
 {
 	return sizeof(struct origin) + scratch_bytes(plan) +
 	       buffer_pool_bytes(plan->buffers_max, buffer_bytes(plan)) +
 	       plan->exchanges_max * (sizeof(struct exchange) + sizeof(struct deadline *)) +
-	       connections_max(plan) * sizeof(struct connection) +
-	       plan->kept_max * sizeof(struct deadline *) +
+	       plan->exchanges_max * (sizeof(struct connection) + sizeof(struct deadline *)) +
 	       plan->servers_max * (sizeof(struct server) + sizeof(struct server *));
 }
 
@@ -71,7 +64,6 @@ static void check(const struct origin_plan *plan)
 {
 	assert(plan->exchanges_max > 0);
 	assert(plan->servers_max > 0);
-	assert(plan->kept_max > 0);
 	assert(plan->buffers_max > 0);
 	assert(plan->body_rate > 0);
 	assert(plan->answer.head_bytes <= HTTP_HEAD_BYTES_MAX);
@@ -102,8 +94,7 @@ struct origin *origin_create(const struct origin_plan *plan, struct stream_drive
 	o->exchanges = calloc(plan->exchanges_max, sizeof(*o->exchanges)); // COLD: at start
 	int ret = o->scratch && o->exchanges ? 0 : -1;
 	ret |= server_set_init(&o->servers, plan->servers_max);
-	ret |= connection_pool_init(
-		&o->connections, connections_max(plan), plan->kept_max, plan->idle_max);
+	ret |= connection_pool_init(&o->connections, plan->exchanges_max, plan->idle_max);
 	ret |= buffer_pool_init(&o->buffers, plan->buffers_max, buffer_bytes(plan));
 	ret |= deadline_heap_init(&o->deadlines, plan->exchanges_max);
 	if (ret == 0)

@@ -24,10 +24,10 @@ struct exchange_calls;
 
 // Sizes and times. origin_plan_init() sets the defaults named here; 0 is not allowed unless said.
 struct origin_plan {
-	uint32_t exchanges_max; // requests in flight, tunnels included
+	uint32_t exchanges_max; // requests in flight, tunnels included; and connections, in use
+				// or kept, to all servers together
 	uint32_t servers_max; // distinct servers in a table, and those of older ones still in use
 	uint32_t idle_max; // connections kept to one server (32); 0: none. A bound for all origins
-	uint32_t kept_max; // connections kept to all servers together (exchanges_max)
 	uint32_t buffers_max; // heads on their way, and bodies that came before the connection
 			      // (exchanges_max + a quarter + 16); a streaming exchange holds none
 	uint32_t request_head_bytes; // the limit that requests were parsed with (16384)
@@ -67,7 +67,8 @@ size_t origin_plan_bytes(const struct origin_plan *plan);
 	X(reuses, "requests sent on a kept connection") \
 	X(retries, "requests sent again, on another connection") \
 	X(kept, "connections kept after an answer") \
-	X(kept_full, "connections not kept: idle_max of the server, or kept_max of all") \
+	X(kept_full, "connections not kept: idle_max of the server") \
+	X(kept_evicted, "kept connections closed to make room for one to another server") \
 	X(kept_expired, "kept connections closed by idle_us") \
 	X(kept_closed, "kept connections closed by the origin") \
 	X(kept_spoke, "kept connections dropped: bytes came without a request") \

@@ -98,33 +98,35 @@ static void no_more_kept_connections_than_planned(void **state)
 	}
 }
 
-// At the limit of what the parser lets through, with the longest host names, and one beyond.
-// The bound of all servers together, with two of them.
-static void no_more_kept_connections_to_all_than_planned(void **state)
+// In use and kept they are no more than exchanges_max: with one of these, each change of server
+// closes what was kept to the other.
+static void a_kept_connection_makes_room_for_another_server(void **state)
 {
 	(void)state;
-	for (uint32_t kept_max = 1; kept_max <= 4; kept_max++) {
-		struct story *s = story_plan();
-		s->plan.kept_max = kept_max;
-		story_start(s);
-		story_table(s, ORIGIN_TABLE_LEAST, 2, 1);
-		for (int n = 0; n < 4; n++)
-			story_client_says(story_client(s), STORY_GET);
-		for (int n = 0; n < 4; n++) {
-			story_opens(s, story_connection(s, n));
-			story_origin_says(s, story_connection(s, n), STORY_OK);
-		}
-		for (int n = 0; n < 4; n++)
-			story_got(s->clients[n].s, STORY_OK);
-		assert_int_equal(story_count(s, kept), kept_max);
-		assert_int_equal(story_count(s, kept_full), 4 - kept_max);
-		story_wait(s, s->plan.idle_us); // what expires makes room
-		story_get(&s->clients[0], 4, true);
-		assert_int_equal(story_count(s, kept), kept_max + 1);
-		story_end(s);
+	struct story *s = story_plan();
+	s->plan.exchanges_max = 1;
+	story_start(s);
+	story_table(s, ORIGIN_TABLE_SESSION, 2, 1);
+	struct story_client *c = story_client(s);
+	for (uint64_t session = 1; session <= 32; session++) {
+		s->facts.session = session;
+		int before = story_connection_count(s);
+		story_client_says(c, STORY_GET);
+		int now = story_connection_count(s);
+		if (now > before)
+			story_opens(s, story_connection(s, now - 1));
+		story_origin_says(s, story_connection(s, now - 1), STORY_OK);
+		assert_int_equal(story_count(s, kept), session);
 	}
+	assert_true(story_count(s, reuses) > 0);
+	assert_true(story_count(s, kept_evicted) > 0);
+	assert_int_equal(story_count(s, connects), story_count(s, kept_evicted) + 1);
+	assert_int_equal(story_count(s, connects_none), 0);
+	story_client_leaves(c);
+	story_end(s);
 }
 
+// At the limit of what the parser lets through, with the longest host names, and one beyond.
 static void a_request_head_that_does_not_fit_is_431(void **state)
 {
 	(void)state;
@@ -376,7 +378,7 @@ static void the_bill_is_what_is_allocated(void **state)
 	size_t one = (origin_plan_bytes(&large) - origin_plan_bytes(&small)) / 100;
 	assert_in_range(one, 300, 600); // an exchange without its buffer
 	large = small;
-	large.servers_max += 100; // whatever is kept to them is within kept_max
+	large.servers_max += 100;
 	one = (origin_plan_bytes(&large) - origin_plan_bytes(&small)) / 100;
 	assert_in_range(one, sizeof(struct origin_table_server), 300);
 	large = small;
@@ -391,7 +393,7 @@ int main(void)
 		cmocka_unit_test(no_more_buffers_than_planned),
 		cmocka_unit_test(an_answer_head_in_parts_without_a_buffer),
 		cmocka_unit_test(no_more_kept_connections_than_planned),
-		cmocka_unit_test(no_more_kept_connections_to_all_than_planned),
+		cmocka_unit_test(a_kept_connection_makes_room_for_another_server),
 		cmocka_unit_test(a_request_head_that_does_not_fit_is_431),
 		cmocka_unit_test(another_table),
 		cmocka_unit_test(a_table_changes_between_two_attempts),
