@@ -159,6 +159,8 @@ static uint64_t eta_s(uint64_t ahead, uint64_t wait)
 	return (uint64_t)((unsigned __int128)ahead * wait >> 32);
 }
 
+// The line moves when whoever is ahead has been called and then this one too: `ahead` moves at the
+// least, if the next is due this very moment, and one more at the most.
 static void estimate(const struct view *v, struct status *status)
 {
 	uint64_t low = atomic_load_explicit(&v->line->wait_low, memory_order_relaxed);
@@ -167,7 +169,7 @@ static void estimate(const struct view *v, struct status *status)
 		return;
 	uint32_t door_ms = atomic_load_explicit(&v->line->door_wait_ms, memory_order_relaxed);
 	status->eta_low = eta_s(status->ahead, low) + door_ms / 1000;
-	status->eta_high = eta_s(status->ahead, high) + (door_ms + 999) / 1000;
+	status->eta_high = eta_s(status->ahead + 1, high) + (door_ms + 999) / 1000;
 	if (status->eta_high < status->eta_low)
 		status->eta_high = status->eta_low;
 }

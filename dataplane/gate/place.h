@@ -73,7 +73,7 @@ struct place_line {
 	_Atomic uint64_t threshold_rank; // rank of threshold; written: control, before threshold
 	_Atomic uint64_t open; // PLACE_OPEN_*; written: control; workers take from the count, mints
 			       // set the bit
-	_Atomic uint64_t wait_low; // expected wait until called per person ahead, low end, in
+	_Atomic uint64_t wait_low; // expected wait until the line moves by one, low end, in
 				   // 2^-32 s; UINT64_MAX: unknown
 	_Atomic uint64_t wait_high; // the same, high end
 	_Atomic uint32_t next_poll_after; // s, what `next` is told (1 to 10); written: control

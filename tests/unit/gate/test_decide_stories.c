@@ -15,9 +15,9 @@ static void a_waiting_ticket_is_told_its_place(void **state)
 	assert_int_equal(status->position, 8);
 	assert_int_equal(status->ahead, 2);
 	assert_true(status->exact);
-	assert_int_equal(status->eta_low, 4);
-	assert_int_equal(status->eta_high, 6);
-	assert_int_equal(status->progress, 750); // 15 s of 15 + 5
+	assert_int_equal(status->eta_low, 4); // two ahead
+	assert_int_equal(status->eta_high, 9); // and this one
+	assert_int_equal(status->progress, 714); // 15 s of 15 + 6
 	assert_int_equal(status->poll_after, pace_poll_after(2, 3ull << 32, 0));
 	assert_int_equal(status->now, NOW_S);
 	assert_int_equal(status->opens, 0);
@@ -33,7 +33,21 @@ static void the_first_of_those_waiting_has_nobody_ahead(void **state)
 	run();
 	assert_int_equal(decision.status.state, STATUS_waiting);
 	assert_int_equal(decision.status.ahead, 0);
-	assert_int_equal(decision.status.eta_high, 0);
+	assert_int_equal(decision.status.poll_after, pace_poll_after(0, 3ull << 32, 0));
+}
+
+// One slot, ten minutes: whoever is first waits until that one is given on.
+static void the_first_in_line_waits_for_a_slot_all_the_same(void **state)
+{
+	(void)state;
+	atomic_store(&line->wait_low, 480ull << 32);
+	atomic_store(&line->wait_high, 720ull << 32);
+	atomic_store(&line->door_wait_ms, 2500);
+	carry_ticket(keys[FIRST_WAITING], CARRY_COOKIE);
+	run();
+	assert_int_equal(decision.status.ahead, 0);
+	assert_int_equal(decision.status.eta_low, 2); // it may be given on now
+	assert_int_equal(decision.status.eta_high, 723);
 }
 
 static void an_unknown_wait_is_not_told(void **state)
@@ -300,6 +314,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STORY(a_waiting_ticket_is_told_its_place),
 		STORY(the_first_of_those_waiting_has_nobody_ahead),
+		STORY(the_first_in_line_waits_for_a_slot_all_the_same),
 		STORY(an_unknown_wait_is_not_told),
 		STORY(a_wait_without_end_does_not_overflow),
 		STORY(a_newcomer_is_the_last),
