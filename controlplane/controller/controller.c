@@ -103,7 +103,11 @@ bool controller_restore(
 	c->now_ms = now_ms > c->now_ms ? now_ms : c->now_ms;
 	const bool is_over = change->kind == CONTROLLER_ENDED;
 	assert(is_over || change->kind == CONTROLLER_GRANTED);
-	return sessions_restore(&c->sessions, change, is_over, c->floor);
+	if (!sessions_restore(&c->sessions, change, is_over, c->floor))
+		return false;
+	if (change->key >= c->floor)
+		calls_settled(&c->calls, change->key);
+	return true;
 }
 
 void controller_set_available(struct controller *c, bool available, uint64_t now_ms)
@@ -217,6 +221,8 @@ bool controller_leave(struct controller *c, uint64_t key, uint64_t visitor, uint
 		c->left_full_total++;
 		return false;
 	}
+	if (!present_has(&c->present, key, visitor))
+		calls_settled(&c->calls, key);
 	present_remove(&c->present, key, visitor);
 	c->left_total++;
 	return true;

@@ -88,6 +88,21 @@ def test_threshold_does_not_move_back(make, visitor):
     assert int(sluice.show("room", "derby")["threshold"], 16) >= before
 
 
+def test_a_free_slot_does_not_wait_after_kills(make, visitor):
+    """Tickets that were used before the kills are not waited for again."""
+    sluice = make(rooms=[room(capacity=1, session="60s", claim="30s")])
+    people = arrive(visitor, sluice, 5)
+    for gone, comes in zip(people, people[1:4]):
+        gone.client.post("/.sluice/derby/leave")
+        wait_for(lambda: comes.status().json()["state"] == "admitted", 5, 0.2)
+    for _ in range(2):
+        sluice.kill()
+        sluice.start()
+    assert people[4].status().json()["state"] == "waiting"
+    people[3].client.post("/.sluice/derby/leave")
+    wait_for(lambda: people[4].status().json()["state"] == "admitted", 3, 0.2)
+
+
 def test_restart_is_quick(make):
     sluice = make()
     sluice.kill()
