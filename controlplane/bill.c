@@ -64,7 +64,7 @@ void bill_machine(struct config_machine *machine)
 		{"sessions", CONFIG_PER_SESSION, 1, SESSION_BYTES},
 		{"records for the store", CONFIG_PER_SESSION, 1, RECORDS_BYTES},
 		{"present", CONFIG_PER_PRESENT, 1, PRESENT_BYTES},
-		{"tickets given back", CONFIG_PER_LEFT, 1, LEFT_BYTES},
+		{"tickets given back", CONFIG_PER_LEFT, 1, LEFT_BYTES + RECORDS_BYTES},
 		{"ended sessions", CONFIG_PER_ENDED, 1, ended_bytes(1u << 16) >> 16},
 		{"TLS to origins", CONFIG_PER_ORIGIN_TLS, 1, tls_stream_bytes() + TLS_STREAM_BYTES},
 	};

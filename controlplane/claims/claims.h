@@ -95,7 +95,8 @@ struct claims_seams {
 struct claims;
 
 // How many records a batch of the store must hold, so that it is never full: all that controllers
-// with `sessions_total` sessions and claimed ids can have to say before anything is saved.
+// with `sessions_total` sessions, claimed ids and tickets given back can have to say before
+// anything is saved.
 uint32_t claims_records(const struct claims_plan *plan, uint64_t sessions_total);
 
 // `store` and `ended` stay the caller's and outlive the claims. Returns NULL when memory is short.

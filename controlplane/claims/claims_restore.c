@@ -1,6 +1,7 @@
-// What the store knows of a visitor becomes one of three things: a session that holds its slot to
-// its end, a claimed id, so that the same ticket is not used twice, or nothing any more, because
-// its session is over and floor has passed its key; that the store is told.
+// What the store knows of a visitor becomes one of four things: a session that holds its slot to
+// its end; a claimed id, so that the same ticket is not used twice; a ticket that was given back;
+// or nothing any more, because its session is over and floor has passed its key; that the store is
+// told.
 //
 // A session that had ended early is ended again, and at once: no worker runs that would take its
 // pass.
@@ -20,13 +21,15 @@ static void restore_into(struct claims_restore *r, struct claims_rooms_entry *ro
 {
 	bool is_live = !session->is_over && (uint64_t)session->expires * 1000 > r->now_ms;
 	bool is_passed = session->key == 0 || session->key < room->is.line->floor;
-	r->counters->restored_expired += !is_live;
+	r->counters->restored_expired += !is_live && session->session != 0;
 	if (!is_live && is_passed) {
 		forget(r, session);
 		return;
 	}
 	struct controller_change change = {
-		.kind = is_live ? CONTROLLER_GRANTED : CONTROLLER_ENDED,
+		.kind = is_live                 ? CONTROLLER_GRANTED
+			: session->session == 0 ? CONTROLLER_LEFT
+						: CONTROLLER_ENDED,
 		.expires = session->expires,
 		.session = session->session,
 		.visitor = session->visitor,

@@ -429,7 +429,8 @@ static void decide_by_answer(struct view *v)
 	case CLAIM_CLOSED:
 		return tell(v, STATUS_closed, NULL, rest_s(v));
 	case CLAIM_LAPSED:
-	case CLAIM_RENEWED: // answers another kind of claim
+	case CLAIM_RENEWED: // these two answer other kinds of claims
+	case CLAIM_LEFT:
 		return lapse(v);
 	}
 	assert(!"control answers with a verdict");
@@ -485,6 +486,29 @@ static void clear_cookies(struct view *v)
 	out->clears_pass = !out->sets_pass && !v->pass && has_cookie(v->request, TOKEN_PASS);
 }
 
+// Both that are carried, in one claim: also a pass that is refused already, since it may be our own
+// earlier try that went unanswered. Returns false if there is nothing to give back.
+static bool claim_leave(struct view *v)
+{
+	const struct token *pass = v->request->pass ? &v->request->pass->token : NULL;
+	const struct token *ticket = v->ticket ? &v->ticket->token : NULL;
+	if (ticket && pass && pass->visitor == ticket->visitor)
+		ticket = NULL; // its session came from it, and it is used up with that
+	if (!ticket && !pass)
+		return false;
+	v->out->action = DECIDE_CLAIM;
+	v->out->claim = (struct claim){.kind = CLAIM_LEAVE,
+		.room = v->room->index,
+		.line_id = v->room->line_id,
+		.key = ticket ? ticket->key : 0,
+		.visitor = ticket ? ticket->visitor : 0,
+		.session = pass ? pass->key : 0,
+		.expires = pass ? pass->expires : 0};
+	return true;
+}
+
+// Answered when the store has it. A hold does not matter: paused rooms are left too, and a store
+// that is away lets the claim go unanswered.
 static void decide_leave(struct view *v)
 {
 	struct decision *out = v->out;
@@ -492,16 +516,12 @@ static void decide_leave(struct view *v)
 		return answer(v, DECIDE_METHOD);
 	if (v->request->is_cross_site)
 		return answer(v, DECIDE_CROSS_SITE);
-	answer(v, DECIDE_LEFT);
-	if (v->pass) {
-		out->pass = *v->pass;
-		out->leaves_pass = true;
-	}
-	// A ticket that its own session came from is used up with it.
-	if (v->ticket && !(v->pass && v->pass->visitor == v->ticket->token.visitor)) {
-		out->ticket = v->ticket->token;
-		out->leaves_ticket = true;
-	}
-	out->clears_ticket = has_cookie(v->request, TOKEN_TICKET);
-	out->clears_pass = has_cookie(v->request, TOKEN_PASS);
+	bool has_claim = !v->was_asked && claim_leave(v);
+	if (has_claim && !v->in->is_held)
+		return;
+	bool is_left = v->was_asked ? v->answer && v->answer->verdict == CLAIM_LEFT : !has_claim;
+	answer(v, is_left ? DECIDE_LEFT : DECIDE_UNAVAILABLE);
+	out->status.poll_after = next_poll_after(v);
+	out->clears_ticket = is_left && has_cookie(v->request, TOKEN_TICKET);
+	out->clears_pass = is_left && has_cookie(v->request, TOKEN_PASS);
 }

@@ -110,6 +110,15 @@ bool ended_insert(struct ended *e, uint64_t session, uint32_t expires)
 	return true;
 }
 
+void ended_remove(struct ended *e, uint64_t session)
+{
+	int64_t word = session ? word_of(e, session) : -1;
+	if (word < 0)
+		return;
+	atomic_store_explicit(&e->words[word], 0, memory_order_relaxed);
+	count_add(e, 0u - 1);
+}
+
 uint64_t ended_version(const struct ended *e)
 {
 	return atomic_load_explicit(&e->version, memory_order_acquire);
@@ -117,7 +126,7 @@ uint64_t ended_version(const struct ended *e)
 
 bool ended_has(const struct ended *e, uint64_t session)
 {
-	return session != 0 && word_of(e, session) >= 0;
+	return session != 0 && ended_count(e) > 0 && word_of(e, session) >= 0;
 }
 
 uint32_t ended_sweep(struct ended *e, uint32_t now_s)

@@ -30,7 +30,10 @@ struct ended *ended_init(void *memory, uint32_t max);
 // buckets are full. Control only.
 bool ended_insert(struct ended *e, uint64_t session, uint32_t expires);
 
-// Whether `session` is in the set. Any thread, lock-free, 16 words.
+// Take `session` out, if it is in. Control only.
+void ended_remove(struct ended *e, uint64_t session);
+
+// Whether `session` is in the set. Any thread, lock-free, 16 words; one when it is empty.
 bool ended_has(const struct ended *e, uint64_t session);
 
 // Drop those whose passes have expired. Control only; looks at a bounded part of the set, the next

@@ -111,6 +111,21 @@ def test_restart_is_quick(make):
     assert time.monotonic() - began < 2
 
 
+def test_what_was_given_back_stays_so_after_a_kill(make, visitor):
+    """The answer to `leave` is a promise: killed right after it, nothing of it comes back."""
+    sluice = make(rooms=[room(capacity=1, session="60s", claim="60s")])
+    inside, first, second, last = arrive(visitor, sluice, 4)
+    held = inside.passed()
+    gone = [one.client.post("/.sluice/derby/leave") for one in (first, second, inside)]
+    sluice.kill()
+    assert [answer.status_code for answer in gone] == [204] * 3
+    sluice.start()
+    derby = sluice.show("room", "derby")
+    assert derby["waiting"] + derby["called"] == 1
+    wait_for(lambda: last.status().json()["state"] == "admitted", 5, 0.2)
+    assert inside.get("/derby/", headers={"Sluice-Pass": held}).text.startswith("shop:") is False
+
+
 def test_a_claimed_ticket_is_not_used_twice(make, visitor):
     """One ticket is one session, however many tabs claim it, also over a restart."""
     sluice = make(rooms=[room(capacity=2, session="60s", mode="always")])

@@ -268,18 +268,53 @@ static void leaving_gives_back_what_is_held(void **state)
 	request.method = HTTP_POST;
 	carry_ticket(keys[7], CARRY_COOKIE);
 	run();
-	assert_int_equal(decision.answer, DECIDE_LEFT);
-	assert_true(decision.leaves_ticket && !decision.leaves_pass);
-	assert_int_equal(decision.ticket.key, keys[7]);
-	assert_true(decision.clears_ticket && !decision.clears_pass);
+	assert_int_equal(decision.action, DECIDE_CLAIM);
+	assert_int_equal(decision.claim.kind, CLAIM_LEAVE);
+	assert_int_equal(decision.claim.room, 3);
+	assert_int_equal(decision.claim.line_id, LINE_ID);
+	assert_int_equal(decision.claim.key, keys[7]);
+	assert_int_equal(decision.claim.visitor, 0xabc);
+	assert_int_equal(decision.claim.session, 0);
 	carry_pass(100, CARRY_COOKIE); // the session of that very visitor
 	run();
-	assert_true(decision.leaves_pass && !decision.leaves_ticket);
-	assert_int_equal(decision.pass.key, 0x5e55);
-	assert_true(decision.clears_ticket && decision.clears_pass);
+	assert_int_equal(decision.claim.key, 0);
+	assert_int_equal(decision.claim.session, 0x5e55);
+	assert_int_equal(decision.claim.expires, NOW_S - 100 + LIFE_S);
 	request.tokens[1].token.visitor = 0xdef; // another one's: both
 	run();
-	assert_true(decision.leaves_pass && decision.leaves_ticket);
+	assert_int_equal(decision.claim.key, keys[7]);
+	assert_int_equal(decision.claim.session, 0x5e55);
+}
+
+// The cookies go when the store has it, and stay for another try when it may not.
+static void who_leaves_is_told_when_it_is_done(void **state)
+{
+	(void)state;
+	struct claim_answer said = {.kind = CLAIM_LEAVE, .line_id = LINE_ID};
+	static const struct {
+		uint8_t verdict;
+		uint32_t line_id;
+		bool is_late, is_left;
+	} cases[] = {{CLAIM_LEFT, LINE_ID, false, true}, {CLAIM_REFUSED, LINE_ID, false, false},
+		{CLAIM_LEFT, LINE_ID + 1, false, false}, {0, 0, true, false}};
+	request.route = GATE_ROUTE_LEAVE;
+	request.method = HTTP_POST;
+	carry_ticket(keys[7], CARRY_COOKIE);
+	carry_pass(100, CARRY_COOKIE);
+	input.pass_has_ended = true; // by now
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		said.verdict = cases[i].verdict;
+		said.line_id = cases[i].line_id; // another: a reload came between
+		input.answer = cases[i].is_late ? NULL : &said;
+		input.answer_is_late = cases[i].is_late;
+		run();
+		assert_int_equal(decision.action, DECIDE_ANSWER);
+		assert_int_equal(
+			decision.answer, cases[i].is_left ? DECIDE_LEFT : DECIDE_UNAVAILABLE);
+		assert_int_equal(decision.clears_ticket, cases[i].is_left);
+		assert_int_equal(decision.clears_pass, cases[i].is_left);
+		assert_true(cases[i].is_left || decision.status.poll_after == 4);
+	}
 }
 
 static void another_site_may_not_make_a_visitor_leave(void **state)
@@ -291,7 +326,7 @@ static void another_site_may_not_make_a_visitor_leave(void **state)
 	carry_ticket(keys[7], CARRY_COOKIE);
 	run();
 	assert_int_equal(decision.answer, DECIDE_CROSS_SITE);
-	assert_false(decision.leaves_ticket || decision.clears_ticket);
+	assert_false(decision.clears_ticket);
 }
 
 static void health_says_what_is_wrong(void **state)
@@ -330,6 +365,7 @@ int main(void)
 		STORY(cookies_that_are_no_use_are_cleared),
 		STORY(a_ticket_in_the_query_becomes_a_cookie),
 		STORY(leaving_gives_back_what_is_held),
+		STORY(who_leaves_is_told_when_it_is_done),
 		STORY(another_site_may_not_make_a_visitor_leave),
 		STORY(health_says_what_is_wrong),
 	};

@@ -68,7 +68,7 @@ static void a_room_is_known_by_its_line(void **state)
 		claim.kind = kind;
 		turn_with(claim, 0);
 	}
-	turn_answers("0:8 refused, 0:8 refused, 0:8 refused");
+	turn_answers("0:8 refused, 0:8 refused, 0:8 refused, 0:8 refused");
 	assert_int_equal(TURN_COUNTED(unknown_room), 7);
 	turn_diary("");
 }
@@ -186,12 +186,55 @@ static void reports_reach_the_controller(void **state)
 	claims_refused(turn_world.claims, 1, 99, 10, NOW);
 	claims_refused(turn_world.claims, 3, 99, 10, NOW);
 	turn_diary("derby.leave(12,12) derby.leave(13,13) derby.gone(14) derby.refused(99,10)");
-	turn_answers("");
+	turn_answers("0:12 left, 0:13 left");
 	assert_int_equal(TURN_COUNTED(left_refused), 1);
 	assert_int_equal(TURN_COUNTED(gone), 1);
 	assert_int_equal(claims_passed(turn_world.claims, 1), 2);
 	assert_int_equal(claims_passed(turn_world.claims, 2), 0);
 	assert_int_equal(claims_passed(turn_world.claims, 3), 0);
+}
+
+// A place and a session, each by itself and both at once; the answer waits for the store.
+static void what_is_given_back_is_answered_when_the_store_has_it(void **state)
+{
+	(void)state;
+	turn_with(turn_claim(CLAIM_DIRECT, 7), 0);
+	turn_answers("0:7 granted");
+	struct claim leave = turn_claim(CLAIM_LEAVE, 12);
+	leave.session = 1001;
+	leave.expires = NOW_S + 5;
+	turn_world.model.delay_ms = 50;
+	turn_with(leave, 0);
+	turn_answers("");
+	turn_idle(50);
+	turn_answers("0:12 left");
+	turn_diary("derby.leave(12,12) derby.end(1001)");
+	assert_int_equal(store_model_session(&turn_world.model, 1, 12)->session, 0);
+	assert_true(store_model_session(&turn_world.model, 1, 12)->is_over);
+	assert_int_equal(turn_world.model.ended_count, 1);
+	turn_world.model.delay_ms = 0;
+	leave.session = 1001; // again: the first answer was lost
+	leave.key = 0;
+	turn_with(leave, 60);
+	turn_answers("0:12 left");
+	turn_diary("");
+	assert_int_equal(TURN_COUNTED(leave), 2);
+}
+
+// With no room in the store nothing is taken back, so that nothing is promised.
+static void a_full_store_takes_nothing_back(void **state)
+{
+	(void)state;
+	turn_world.model.is_failing = true;
+	struct store_record record = {.kind = STORE_GRANTED, .session = {.line_id = 2}};
+	while (turn_world.model.store.status.free_count >= CLAIMS_ANSWERS_MAX) {
+		record.session.visitor++;
+		assert_true(store_put(&turn_world.model.store, &record));
+	}
+	turn_with(turn_claim(CLAIM_LEAVE, 12), 0);
+	turn_answers("0:12 refused");
+	turn_diary("derby.off club.off derby.hold club.hold");
+	assert_int_equal(TURN_COUNTED(leave), 1);
 }
 
 static void a_store_that_takes_long_is_held(void **state)
@@ -306,6 +349,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STORY(answers_leave_when_the_store_has_them),
+		STORY(what_is_given_back_is_answered_when_the_store_has_it),
+		STORY(a_full_store_takes_nothing_back),
 		STORY(each_worker_gets_its_own_in_order),
 		STORY(a_room_is_known_by_its_line),
 		STORY(closed_and_paused),

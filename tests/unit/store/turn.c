@@ -19,6 +19,7 @@ static const char *const verdicts[] = {
 	[CLAIM_LAPSED] = "lapsed",
 	[CLAIM_RENEWED] = "renewed",
 	[CLAIM_CLOSED] = "closed",
+	[CLAIM_LEFT] = "left",
 };
 
 static uint32_t take_answers(
