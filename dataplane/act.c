@@ -79,6 +79,7 @@ static void decide_item(struct worker *w, struct item *item, struct decision *de
 	struct decide_input input = {.request = request,
 		.answer = item->answer,
 		.answer_is_late = item->answer_is_late,
+		.left = words->left,
 		.pass_has_ended =
 			request->pass && ended_has(words->ended, request->pass->token.key),
 		.pass_renewed = renewed_until(w, request->pass),

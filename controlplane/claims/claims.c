@@ -27,7 +27,7 @@ struct claims {
 	struct claims_plan plan;
 	struct claims_seams seams;
 	struct store *store;
-	struct ended *ended;
+	struct ended *ended, *left;
 	struct claims_counters counters;
 	struct claims_rooms rooms;
 	uint64_t now_ms; // of this turn
@@ -54,7 +54,7 @@ uint32_t claims_records(const struct claims_plan *plan, uint64_t sessions_total)
 }
 
 struct claims *claims_create(const struct claims_plan *plan, struct store *store,
-	struct ended *ended, const struct claims_seams *seams)
+	const struct claims_sets *sets, const struct claims_seams *seams)
 {
 	assert(plan->workers_max <= CLAIMS_ANSWERS_WORKERS && plan->ended_max > 0);
 	struct claims *c = calloc(1, sizeof(*c));
@@ -63,7 +63,8 @@ struct claims *claims_create(const struct claims_plan *plan, struct store *store
 	c->plan = *plan;
 	c->seams = *seams;
 	c->store = store;
-	c->ended = ended;
+	c->ended = sets->ended;
+	c->left = sets->left;
 	if (!claims_rooms_init(&c->rooms, plan->rooms_max) ||
 		!claims_endings_init(&c->endings, plan->ended_max)) {
 		claims_destroy(c);
@@ -189,8 +190,10 @@ static void end(struct claims *c, struct claims_rooms_entry *room, const struct 
 static bool give_back(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
 	uint64_t now_ms)
 {
-	if (controller_leave(room->is.controller, claim->key, claim->visitor, now_ms))
+	if (controller_leave(room->is.controller, claim->key, claim->visitor, now_ms)) {
+		c->counters.left_untold += !claims_restore_left(c->left, claim->visitor, now_ms);
 		return true;
+	}
 	struct claim session = *claim;
 	session.session = controller_session(room->is.controller, claim->visitor, &session.expires);
 	if (session.session != 0)
@@ -295,6 +298,7 @@ static void tick(struct claims *c, uint64_t now_ms)
 	if (c->sweep_s != now_ms / 1000) {
 		c->sweep_s = now_ms / 1000;
 		ended_sweep(c->ended, (uint32_t)c->sweep_s);
+		ended_sweep(c->left, (uint32_t)c->sweep_s);
 	}
 }
 
@@ -325,6 +329,8 @@ static void collect_room(struct claims *c, struct claims_rooms_entry *room)
 	for (uint32_t i = 0; i < count; i++) {
 		const struct controller_change *change = &changes[i];
 		assert(change->kind <= CONTROLLER_FORGET);
+		if (change->kind == CONTROLLER_FORGET && change->session == 0)
+			ended_remove(c->left, change->visitor); // floor says so from now on
 		put(c, &(struct store_record){.kind = kinds[change->kind],
 			       .session = {.line_id = room->is.line_id,
 				       .expires = change->expires,
@@ -440,7 +446,8 @@ static void be_quiet_after_unclean(struct claims *c)
 
 int claims_restore(struct claims *c, uint64_t now_ms)
 {
-	struct claims_restore restore = {&c->rooms, c->store, c->ended, &c->counters, now_ms};
+	struct claims_restore restore = {
+		&c->rooms, c->store, c->ended, c->left, &c->counters, now_ms};
 	const struct store_status *status = store_poll(c->store, now_ms);
 	// What is kept in memory is not seen. Before the first restore there is none for a room.
 	bool is_unclean = c->has_restored ? status->is_unsaved : status->is_unclean;

@@ -10,6 +10,12 @@
 
 #include <assert.h>
 
+bool claims_restore_left(struct ended *left, uint64_t visitor, uint64_t now_ms)
+{
+	return visitor == 0 ||
+	       ended_insert(left, visitor, (uint32_t)(now_ms / 1000) + CLAIMS_KEEP_S);
+}
+
 static void forget(struct claims_restore *r, const struct store_session *session)
 {
 	struct store_record record = {.kind = STORE_FORGOTTEN, .session = *session};
@@ -35,10 +41,13 @@ static void restore_into(struct claims_restore *r, struct claims_rooms_entry *ro
 		.visitor = session->visitor,
 		.key = session->key,
 	};
-	if (controller_restore(room->is.controller, &change, r->now_ms))
-		r->counters->restored++;
-	else
+	if (!controller_restore(room->is.controller, &change, r->now_ms))
 		r->counters->restored_full++;
+	else if (change.kind == CONTROLLER_LEFT)
+		r->counters->left_untold +=
+			!claims_restore_left(r->left, session->visitor, r->now_ms);
+	else
+		r->counters->restored++;
 }
 
 static void restore_session(void *ctx, const struct store_record *record)

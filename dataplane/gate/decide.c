@@ -1,13 +1,14 @@
 // The decision, in the order of contract section 2: a pass, a turn, a free slot, a place.
 //
 // A view holds what one decision looks at: the words of the line, read once, floor before threshold
-// (floor never passes it), and the ticket that counts: the smallest key that has not lapsed. Then
-// each function settles one question and calls the next. A page view and a status poll go the same
-// way and differ in two things: only a page view draws a place, and only a status poll says
-// `expired`.
+// (floor never passes it), and the ticket that counts: the smallest key that has not lapsed and was
+// not given back. Then each function settles one question and calls the next. A page view and a
+// status poll go the same way and differ in two things: only a page view draws a place, and only a
+// status poll says `expired`.
 
 #include "dataplane/gate/decide.h"
 
+#include "dataplane/gate/ended.h"
 #include "dataplane/gate/pace.h"
 #include "dataplane/gate/place.h"
 #include "dataplane/http/head.h"
@@ -23,7 +24,7 @@ struct view {
 	const struct claim_answer *answer; // control's, for this very room; NULL: none
 	bool was_asked; // control was, whatever came of it
 	bool may_claim; // not held, and not late already
-	const struct gate_token *ticket; // not lapsed; NULL: none
+	const struct gate_token *ticket; // not lapsed, not given back; NULL: none
 	const struct token *pass; // neither run out nor ended; NULL: none
 	struct decision *out;
 };
@@ -49,15 +50,24 @@ static bool is_poll(const struct view *v)
 	return v->request->route == GATE_ROUTE_STATUS;
 }
 
-static const struct gate_token *valid_ticket(const struct gate_request *request, uint64_t floor)
+// Whether its turn is not over, and it was not given back: two lines of memory at most, and one
+// word while nobody has given any back. Who leaves may say so again.
+static bool is_good(const struct view *v, const struct token *ticket)
 {
-	if (!request->ticket || request->ticket->token.key >= floor)
+	const struct ended *left = v->request->route == GATE_ROUTE_LEAVE ? NULL : v->in->left;
+	return ticket->key >= v->floor && !(left && ended_has(left, ticket->visitor));
+}
+
+static const struct gate_token *valid_ticket(const struct view *v)
+{
+	const struct gate_request *request = v->request;
+	if (!request->ticket || is_good(v, &request->ticket->token))
 		return request->ticket;
 	const struct gate_token *best = NULL;
 	for (uint32_t i = 0; i < request->token_count; i++) {
 		const struct gate_token *token = &request->tokens[i];
 		if (token->state != GATE_TOKEN_VALID || token->token.kind != TOKEN_TICKET ||
-			token->token.key < floor)
+			!is_good(v, &token->token))
 			continue;
 		if (!best || token->token.key < best->token.key)
 			best = token;
@@ -83,7 +93,7 @@ static void look_at_room(struct view *v)
 	v->floor = atomic_load_explicit(&line->floor, memory_order_acquire);
 	v->threshold = atomic_load_explicit(&line->threshold, memory_order_acquire);
 	v->open = atomic_load_explicit(&line->open, memory_order_acquire);
-	v->ticket = valid_ticket(v->request, v->floor);
+	v->ticket = valid_ticket(v);
 	if (v->request->pass && !v->in->pass_has_ended)
 		v->pass = &v->request->pass->token;
 	look_at_answer(v);

@@ -48,6 +48,7 @@ struct decide_input {
 	const struct gate_request *request; // settled
 	const struct claim_answer *answer; // control's, if the request comes back from being parked
 	bool answer_is_late; // it was parked and no answer came in time, or it could not be parked
+	const struct ended *left; // visitors of tickets that were given back; NULL: none
 	bool pass_has_ended; // request->pass is in the set of ended sessions
 	uint32_t pass_renewed; // unix s: until when control has renewed its session by the origin's
 			       // command; 0: not that this worker knows

@@ -39,7 +39,7 @@ size_t ended_bytes(uint32_t max)
 struct ended *ended_init(void *memory, uint32_t max)
 {
 	assert((uintptr_t)memory % 64 == 0);
-	assert(max > 0 && max <= 1u << 24);
+	assert(max > 0 && max <= ENDED_MAX_MOST);
 	memset(memory, 0, ended_bytes(max));
 	struct ended *e = memory;
 	e->max = max;

@@ -115,6 +115,7 @@ def test_what_was_given_back_stays_so_after_a_kill(make, visitor):
     """The answer to `leave` is a promise: killed right after it, nothing of it comes back."""
     sluice = make(rooms=[room(capacity=1, session="60s", claim="60s")])
     inside, first, second, last = arrive(visitor, sluice, 4)
+    tickets = [one.ticket() for one in (first, second)]
     held = inside.passed()
     gone = [one.client.post("/.sluice/derby/leave") for one in (first, second, inside)]
     sluice.kill()
@@ -124,6 +125,9 @@ def test_what_was_given_back_stays_so_after_a_kill(make, visitor):
     assert derby["waiting"] + derby["called"] == 1
     wait_for(lambda: last.status().json()["state"] == "admitted", 5, 0.2)
     assert inside.get("/derby/", headers={"Sluice-Pass": held}).text.startswith("shop:") is False
+    for ticket in tickets:
+        other = visitor(sluice, headers=dict(JSON, **{"Sluice-Ticket": ticket}))
+        assert other.client.get("/.sluice/derby/status").status_code == 410
 
 
 def test_a_claimed_ticket_is_not_used_twice(make, visitor):

@@ -103,7 +103,7 @@ static struct world {
 	struct place_line *line;
 	uint64_t threshold, floor; // seen so far
 	struct controller *controller;
-	struct ended *ended;
+	struct ended *ended, *gone; // gone: tickets given back, as workers know
 	struct claims *claims;
 	uint64_t quiet_until_ms;
 	uint64_t turn, quiescent[WORKERS]; // the turn in which a worker last was
@@ -209,6 +209,7 @@ static void check_pass(const struct claim_answer *a)
 	struct seen *seen = seen_of(a->session);
 	for (uint32_t i = 0; i < w.left_count && !w.has_lost; i++)
 		CHECK(w.left[i] != a->visitor || ended_has(w.ended, a->session));
+	CHECK(!ended_has(w.gone, a->visitor));
 	if (!seen) {
 		CHECK(w.now_ms >= w.quiet_until_ms);
 		for (uint32_t i = 0; i < w.seen_count && !w.has_lost; i++)
@@ -409,7 +410,9 @@ static void process_start(void)
 	CHECK(place_begin(w.line, w.now_ms / PLACE_SLOT_MS));
 	w.controller = controller_create(&limits, &bounds, w.line, w.now_ms);
 	w.ended = ended_init(aligned_alloc(64, ended_bytes(256)), 256);
-	w.claims = claims_create(&plan, w.killable.store, w.ended, &seams);
+	w.gone = ended_init(aligned_alloc(64, ended_bytes(256)), 256);
+	w.claims = claims_create(
+		&plan, w.killable.store, &(struct claims_sets){w.ended, w.gone}, &seams);
 	CHECK(w.controller && w.claims);
 	struct claims_room room = {LINE, w.session_s, GATE_OPEN, w.controller, w.line};
 	claims_set_rooms(w.claims, &room, 1);
@@ -422,6 +425,7 @@ static void process_stop(void)
 	claims_destroy(w.claims);
 	controller_destroy(w.controller);
 	free(w.ended);
+	free(w.gone);
 }
 
 static bool is_alive(const struct seen *s)

@@ -1,6 +1,7 @@
 // The decision in stories: what a visitor is told, which ticket counts, which cookies are cleared,
 // what is given back.
 
+#include "dataplane/gate/ended.h"
 #include "tests/unit/gate/decide_scene.h"
 
 // --- places and numbers
@@ -286,6 +287,41 @@ static void leaving_gives_back_what_is_held(void **state)
 	assert_int_equal(decision.claim.session, 0x5e55);
 }
 
+// A copy of a ticket that was given back is worth nothing from then on; another one may be.
+static void a_ticket_given_back_has_expired(void **state)
+{
+	(void)state;
+	void *memory = aligned_alloc(64, ended_bytes(4));
+	struct ended *left = ended_init(memory, 4);
+	input.left = left;
+	carry_ticket(keys[7], CARRY_COOKIE);
+	request.route = GATE_ROUTE_STATUS;
+	run();
+	assert_int_equal(decision.status.state, STATUS_waiting);
+	assert_true(ended_insert(left, 0xabc, UINT32_MAX));
+	run();
+	assert_int_equal(decision.status.state, STATUS_expired);
+	assert_true(decision.clears_ticket);
+	request.tokens[0].token.key = keys[3]; // called: nobody need be asked
+	run();
+	assert_int_equal(decision.status.state, STATUS_expired);
+	request.route = GATE_ROUTE_GUARDED;
+	run();
+	assert_true(decision.was_minted);
+	request.route = GATE_ROUTE_LEAVE;
+	request.method = HTTP_POST;
+	run();
+	assert_int_equal(decision.action, DECIDE_CLAIM); // once more: was it saved?
+	request.route = GATE_ROUTE_STATUS;
+	request.method = HTTP_GET;
+	carry_ticket(keys[8], CARRY_HEADER);
+	request.tokens[1].token.visitor = 0xdef;
+	run();
+	assert_int_equal(decision.status.state, STATUS_waiting);
+	assert_int_equal(decision.status.position, 9);
+	free(memory);
+}
+
 // The cookies go when the store has it, and stay for another try when it may not.
 static void who_leaves_is_told_when_it_is_done(void **state)
 {
@@ -365,6 +401,7 @@ int main(void)
 		STORY(cookies_that_are_no_use_are_cleared),
 		STORY(a_ticket_in_the_query_becomes_a_cookie),
 		STORY(leaving_gives_back_what_is_held),
+		STORY(a_ticket_given_back_has_expired),
 		STORY(who_leaves_is_told_when_it_is_done),
 		STORY(another_site_may_not_make_a_visitor_leave),
 		STORY(health_says_what_is_wrong),

@@ -168,6 +168,11 @@ bool controller_leave(struct controller *c, uint64_t key, uint64_t visitor, uint
 	return true;
 }
 
+void controller_stub_pass(struct controller *c, uint64_t key)
+{
+	change(c, CONTROLLER_FORGET, &(struct controller_change){.key = key, .visitor = key});
+}
+
 uint64_t controller_session(struct controller *c, uint64_t visitor, uint32_t *expires)
 {
 	for (uint32_t i = 0; i < c->session_count; i++)

@@ -221,6 +221,24 @@ static void what_is_given_back_is_answered_when_the_store_has_it(void **state)
 	assert_int_equal(TURN_COUNTED(leave), 2);
 }
 
+// Workers know of the tickets given back until floor has passed them, as far as the set holds.
+static void workers_know_what_was_given_back(void **state)
+{
+	(void)state;
+	for (uint64_t visitor = 12; visitor < 16; visitor++) // one of them cannot be given back
+		turn_with(turn_claim(CLAIM_LEAVE, visitor), 0);
+	turn_answers("0:12 left, 0:13 left, 0:14 left, 0:15 left");
+	assert_true(ended_has(turn_world.left, 12) && ended_has(turn_world.left, 14));
+	assert_int_equal(ended_count(turn_world.left), TURN_LEFT_MAX);
+	assert_int_equal(TURN_COUNTED(left_untold), 1);
+	controller_stub_pass(&turn_world.derby, 12);
+	turn_with(turn_claim(CLAIM_PASSED, 0), 20);
+	assert_false(ended_has(turn_world.left, 12));
+	assert_true(ended_has(turn_world.left, 14));
+	assert_null(store_model_session(&turn_world.model, 1, 12));
+	assert_non_null(store_model_session(&turn_world.model, 1, 14));
+}
+
 // With no room in the store nothing is taken back, so that nothing is promised.
 static void a_full_store_takes_nothing_back(void **state)
 {
@@ -350,6 +368,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STORY(answers_leave_when_the_store_has_them),
 		STORY(what_is_given_back_is_answered_when_the_store_has_it),
+		STORY(workers_know_what_was_given_back),
 		STORY(a_full_store_takes_nothing_back),
 		STORY(each_worker_gets_its_own_in_order),
 		STORY(a_room_is_known_by_its_line),

@@ -80,10 +80,12 @@ static void what_the_store_knows_is_taken_over(void **state)
 	assert_int_equal(claims_restore(turn_world.claims, NOW), 0);
 	turn_diary("derby.restore(10) derby.restore_over(60) derby.restore_over(70) "
 		   "club.restore_over(20) derby.restore(666) derby.restore_left(80)");
-	assert_int_equal(TURN_COUNTED(restored), 5);
+	assert_int_equal(TURN_COUNTED(restored), 4);
 	assert_int_equal(TURN_COUNTED(restored_full), 1);
 	assert_int_equal(TURN_COUNTED(restored_unknown), 2);
 	assert_int_equal(TURN_COUNTED(restored_expired), 5);
+	assert_true(ended_has(turn_world.left, 80));
+	assert_int_equal(ended_count(turn_world.left), 1);
 	turn_idle(0);
 	assert_null(store_model_session(&turn_world.model, 1, 20));
 	assert_null(store_model_session(&turn_world.model, 1, 30));
