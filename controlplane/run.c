@@ -192,16 +192,6 @@ static int open_words(struct control *c)
 	return 0;
 }
 
-static struct place_line *line_of(void *ctx, uint32_t line_id)
-{
-	struct control *c = ctx;
-	for (uint32_t i = 0; i < c->config->sites.count; i++)
-		for (uint32_t j = 0; j < c->config->sites.at[i].rooms.count; j++)
-			if (c->config->sites.at[i].rooms.at[j].line_id == line_id)
-				return place_file_line(c->places, line_id);
-	return NULL;
-}
-
 // Everything that was known when the last process ended.
 static int restore(struct control *c)
 {
@@ -210,8 +200,9 @@ static int restore(struct control *c)
 	struct claims_seams seams = turn_seams;
 	struct claims_sets sets = {c->words.ended, c->words.left};
 	seams.ctx = c;
-	int ret = claims_restore_lines(c->store, line_of, c);
-	if (ret < 0 || (ret = secrets_create(c->store, now_ms / 1000, &c->secrets)) < 0)
+	rooms_give_back(c);
+	int ret = secrets_create(c->store, now_ms / 1000, &c->secrets);
+	if (ret < 0)
 		return ret;
 	c->claims = claims_create(&plan, c->store, &sets, &seams);
 	if (!c->claims)
