@@ -128,6 +128,8 @@ void decide(const struct decide_input *input, struct decision *decision)
 	case GATE_ROUTE_DRAW:
 	case GATE_ROUTE_DRAW_KEYS:
 		return answer(&v, v.request->method == HTTP_GET ? DECIDE_DRAW_NONE : DECIDE_METHOD);
+	case GATE_ROUTE_SERVER:
+		return answer(&v, DECIDE_SERVER);
 	case GATE_ROUTE_HEALTH:
 		decision->is_draining = input->is_draining;
 		decision->is_unhealthy = input->is_unhealthy;

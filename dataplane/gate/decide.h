@@ -39,6 +39,7 @@ enum decide_answer {
 	DECIDE_NOT_FOUND, // 404
 	DECIDE_METHOD, // 405 with Allow
 	DECIDE_HEALTH, // 200, or 503 while draining or when a worker stands still
+	DECIDE_SERVER, // OPTIONS *: 204 with Allow
 	DECIDE_BAD_TARGET, // 400
 	DECIDE_MISDIRECTED, // 421
 	DECIDE_DRAW_NONE, // GET draw of a room without gatherings: 404 as JSON

@@ -10,13 +10,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int connection_pool_init(struct connection_pool *pool, uint32_t max, uint32_t idle_max)
+int connection_pool_init(
+	struct connection_pool *pool, uint32_t max, uint32_t kept_max, uint32_t idle_max)
 {
 	pool->uncut_count = max;
 	pool->idle_max = idle_max;
 	TAILQ_INIT(&pool->free);
 	pool->items = calloc(max, sizeof(*pool->items)); // COLD: at start
-	return pool->items ? deadline_heap_init(&pool->expiries, max) : -ENOMEM;
+	return pool->items ? deadline_heap_init(&pool->expiries, kept_max) : -ENOMEM;
 }
 
 void connection_pool_fini(struct connection_pool *pool)
@@ -31,7 +32,7 @@ struct connection *connection_open(struct connection_pool *pool, struct server *
 	if (connection) {
 		TAILQ_REMOVE(&pool->free, connection, siblings);
 	} else {
-		assert(pool->uncut_count > 0); // exchanges and idle_max bound it
+		assert(pool->uncut_count > 0); // exchanges and kept_max bound it
 		connection = &pool->items[--pool->uncut_count];
 	}
 	*connection = (struct connection){.server = server};
@@ -54,7 +55,7 @@ static void unkeep(struct connection_pool *pool, struct connection *connection)
 {
 	TAILQ_REMOVE(&connection->server->kept, connection, siblings);
 	deadline_clear(&pool->expiries, &connection->expiry);
-	connection->server->kept_count--;
+	server_count(&connection->server->kept_count, -1);
 	connection->is_kept = false;
 }
 
@@ -80,8 +81,9 @@ void connection_keep(struct connection_pool *pool, struct connection *connection
 {
 	struct server *server = connection->server;
 	assert(!connection->exchange);
-	bool is_full =
-		server->kept_count >= limits->idle_max || server->kept_count >= pool->idle_max;
+	bool is_full = server->kept_count >= limits->idle_max ||
+		       server->kept_count >= pool->idle_max ||
+		       pool->expiries.count == pool->expiries.max;
 	if (is_full || !server->is_listed) {
 		pool->counters->kept_full += server->is_listed;
 		connection_close(pool, connection, false);
@@ -90,7 +92,7 @@ void connection_keep(struct connection_pool *pool, struct connection *connection
 	connection->is_kept = true;
 	deadline_set(&pool->expiries, &connection->expiry, now_us + limits->idle_us);
 	TAILQ_INSERT_HEAD(&server->kept, connection, siblings);
-	server->kept_count++;
+	server_count(&server->kept_count, 1);
 	pool->counters->kept++;
 }
 

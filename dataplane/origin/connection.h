@@ -34,14 +34,16 @@ struct connection_pool {
 	struct origin_counters *counters;
 	struct connection *items;
 	uint32_t uncut_count; // never used yet
-	uint32_t idle_max; // kept to one server
+	uint32_t idle_max; // kept to one server; to all: what `expiries` has room for
 	struct connection_list free;
 	struct deadline_heap expiries; // of those kept
 };
 
-// Make room for `max` connections, the sum of those in use and those kept. `pool` has its drivers
-// and its counters set. Returns 0 or -ENOMEM.
-int connection_pool_init(struct connection_pool *pool, uint32_t max, uint32_t idle_max);
+// Make room for `max` connections, the sum of those in use and those kept; of these at most
+// `kept_max` are kept, and `idle_max` to one server. `pool` has its drivers and its counters set.
+// Returns 0 or -ENOMEM.
+int connection_pool_init(
+	struct connection_pool *pool, uint32_t max, uint32_t kept_max, uint32_t idle_max);
 
 // Frees the memory; connections must be closed.
 void connection_pool_fini(struct connection_pool *pool);
@@ -56,7 +58,7 @@ struct connection *connection_reuse(struct connection_pool *pool, struct server 
 // It is not open, and nobody waits any longer: say so to who counts handshakes.
 void connection_late(struct connection_pool *pool, struct connection *connection);
 
-// Keep it for another exchange; close it if the server has its share.
+// Keep it for another exchange; close it if the server has its share, or all together have theirs.
 void connection_keep(struct connection_pool *pool, struct connection *connection,
 	const struct origin_table_limits *limits, uint64_t now_us);
 

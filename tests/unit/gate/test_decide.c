@@ -213,6 +213,8 @@ static const struct row {
 	{"draw by POST", .route = GATE_ROUTE_DRAW, .method = HTTP_POST, .end = DECIDE_METHOD},
 	{"draw/keys", .route = GATE_ROUTE_DRAW_KEYS, .method = HTTP_GET, .end = DECIDE_DRAW_NONE},
 	{"health", .route = GATE_ROUTE_HEALTH, .method = HTTP_GET, .end = DECIDE_HEALTH},
+	{"the server as a whole", .route = GATE_ROUTE_SERVER, .method = HTTP_OPTIONS,
+		.end = DECIDE_SERVER},
 	{"health by HEAD", .route = GATE_ROUTE_HEALTH, .method = HTTP_HEAD, .end = DECIDE_HEALTH},
 	{"health by POST", .route = GATE_ROUTE_HEALTH, .method = HTTP_POST, .end = DECIDE_METHOD},
 };

@@ -55,6 +55,7 @@ static void test_a_granted_newcomer_is_passed_on(void **state)
 	assert_int_equal(stage_heard(origin, "Sluice-Session: 000000000000004d"), 1);
 	stage_says(&stage, origin, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
 	assert_int_equal(stage_heard(visitor, "sluice-p-derby="), 1);
+	assert_int_equal(stage_heard(visitor, "\r\nDate: "), 1); // the origin sent none
 	assert_int_equal(stage_heard(visitor, "\r\n\r\nhi"), 1);
 	assert_false(stage_has_claim(&stage)); // nothing goes back
 }
