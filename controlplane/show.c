@@ -205,6 +205,8 @@ json_t *show_counters(struct control *c)
 		store->unsaved_count);
 	add_counter(list, "control", "ended", "sessions in the set of those that ended early",
 		ended_count(c->words.ended));
+	add_counter(list, "control", "left", "tickets in the set of those that were given back",
+		ended_count(c->words.left));
 	add_counter(list, "control", "stalls", "times that a worker stood still", c->stalls_total);
 	add_counter(list, "control", "log_lost", "log lines lost: stderr could not take them",
 		log_lost());
@@ -305,13 +307,14 @@ json_t *show_cluster(struct control *c)
 }
 
 // Where the holder of a ticket stands, by the words of its line, as a worker would see it.
-static void set_place(json_t *all, const struct place_line *line, uint64_t key)
+static void set_place(json_t *all, const struct place_line *line, uint64_t key, bool is_left)
 {
 	uint64_t rank;
 	bool exact = place_rank(line, key, &rank);
 	uint64_t threshold = atomic_load(&line->threshold), floor = atomic_load(&line->floor);
 	uint64_t before = atomic_load(&line->threshold_rank);
 	const char *stands = key < floor       ? "lapsed or used"
+			     : is_left         ? "given back"
 			     : key < threshold ? "called"
 					       : "waiting";
 	set(all, "stands", json_string(stands));
@@ -334,7 +337,8 @@ json_t *show_token(struct control *c, const struct token *token, bool is_signed)
 	if (token->kind == TOKEN_TICKET) {
 		set(all, "slot_ms", number(place_slot(token->key) * PLACE_SLOT_MS));
 		if (room)
-			set_place(all, room->line, token->key);
+			set_place(all, room->line, token->key,
+				ended_has(c->words.left, token->visitor));
 		return all;
 	}
 	set(all, "expires", number(token->expires));

@@ -5,6 +5,7 @@
 #include "controlplane/log.h"
 #include "controlplane/publish.h"
 #include "controlplane/reload.h"
+#include "controlplane/rooms.h"
 #include "dataplane/tls/fault.h"
 
 #include <rte_rcu_qsbr.h>
@@ -174,6 +175,7 @@ static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms)
 	watch_clock(c, now_us);
 	watch_store(c, now_ms);
 	watch_origins(c, now_us);
+	rooms_keep(c, now_ms);
 	log_catch_up();
 	if (secrets_poll(c->secrets, now_ms / 1000))
 		reload_snapshot(c);
