@@ -152,7 +152,7 @@ static bool park(struct worker *w, struct item *item, const struct decision *dec
 	}
 	conn_set_state(conn, CONN_PARKED);
 	w->parked_count++;
-	stream_pause(w->driver, conn->stream);
+	stream_pause(inside_driver(w, conn), conn->stream);
 	client_set_deadline(w, conn, WORKER_CLAIM_MS_MAX);
 	return true;
 }
@@ -171,7 +171,7 @@ struct answer_frame act_frame(const struct worker *w, const struct conn *conn)
 static bool send_reply(struct worker *w, struct conn *conn, size_t bytes)
 {
 	struct span part = {w->reply, bytes};
-	if (stream_write(w->driver, conn->stream, &part, 1) == bytes)
+	if (stream_write(inside_driver(w, conn), conn->stream, &part, 1) == bytes)
 		return true;
 	inside_count(w, COUNTER_write_failed);
 	client_close(w, conn, true);

@@ -43,7 +43,8 @@ struct conn {
 	bool is_resumed; // on the worker's list of those to go on with in this turn
 	bool has_ended; // the peer will send no more
 	bool close_after; // close when the answer under way is out
-	bool is_secure; // over TLS
+	bool is_secure; // over TLS: its stream is the worker's `visitor_tls`'s
+	bool is_opening; // the handshake is under way: nothing can be sent
 	bool was_served; // had an answer
 	uint32_t generation; // counts the lives of this struct and the claims made in each; never 0
 			     // while in use

@@ -66,7 +66,7 @@ static bool reply_failed(struct worker *w, struct conn *conn, unsigned status)
 	struct span parts[] = {{w->reply, head}, {conn->extra, conn->extra_bytes},
 		{w->reply + head, bytes - head}};
 	size_t all = bytes + conn->extra_bytes;
-	bool is_sent = stream_write(w->driver, conn->stream, parts, 3) == all;
+	bool is_sent = stream_write(inside_driver(w, conn), conn->stream, parts, 3) == all;
 	conn_drop_extra(conn, w->buffers);
 	if (is_sent)
 		return true;
@@ -129,7 +129,7 @@ static void pass_rest(struct worker *w, struct item *item)
 {
 	struct conn *conn = item->conn;
 	struct span rest = item->rest;
-	stream_resume(w->driver, conn->stream); // first: the exchange may pause it
+	stream_resume(inside_driver(w, conn), conn->stream); // first: the exchange may pause it
 	if (item->is_kept) {
 		conn_drop(conn, w->buffers, item->skip + item->head.head_bytes);
 		rest = (struct span){conn->buffer, conn->buffered};
@@ -168,7 +168,7 @@ void forward(struct worker *w, struct item *item, const struct decision *decisio
 	}
 	if (decision->is_uncounted)
 		report_passed(w, request->room);
-	struct exchange_request begin = {.client_driver = w->driver,
+	struct exchange_request begin = {.client_driver = inside_driver(w, conn),
 		.client = conn->stream,
 		.user = conn,
 		.head = &item->head,

@@ -89,7 +89,8 @@ struct worker_shown {
 struct worker {
 	struct worker_plan plan;
 	struct stream_driver *driver;
-	struct stream_driver *tls; // on top of it
+	struct stream_driver *visitor_tls; // on top of it: visitors that came over TLS
+	struct stream_driver *tls; // on top of it: origins
 	const struct snapshot *snapshot; // of this turn
 	uint64_t version; // of the one whose origins are in force
 	uint64_t now_us; // CLOCK_MONOTONIC, once a turn
@@ -130,6 +131,12 @@ struct worker {
 	struct worker_shown shown __attribute__((aligned(64)));
 	unsigned long thread; // pthread_t
 };
+
+// The driver of a visitor's stream.
+static inline struct stream_driver *inside_driver(const struct worker *w, const struct conn *conn)
+{
+	return conn->is_secure ? w->visitor_tls : w->driver;
+}
 
 // Count one.
 static inline void inside_count(struct worker *w, enum counter which)
