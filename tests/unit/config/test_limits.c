@@ -22,6 +22,7 @@ static const struct {
 } files[] = {
 	{"", "%s\n"},
 	{"listen[].", "listen: [{%s}]\n"},
+	{"listen[].tls[].", "listen: [{tls: [{%s}]}]\n"},
 	{"http.", "http: {%s}\n"},
 	{"buffers.", "buffers: {%s}\n"},
 	{"sites[].", "sites: [{%s}]\n"},
