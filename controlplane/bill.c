@@ -3,6 +3,7 @@
 
 #include "controlplane/bill.h"
 
+#include "controlplane/certificates.h"
 #include "controlplane/store/store.h"
 #include "controlplane/trusts.h"
 #include "dataplane/gate/claim.h"
@@ -66,11 +67,13 @@ void bill_machine(struct config_machine *machine)
 		{"present", CONFIG_PER_PRESENT, 1, PRESENT_BYTES},
 		{"tickets given back", CONFIG_PER_LEFT, 1, LEFT_BYTES},
 		{"ended sessions", CONFIG_PER_ENDED, 1, ended_bytes(1u << 16) >> 16},
+		{"TLS of visitors", CONFIG_PER_TLS, 1, tls_stream_bytes() + TLS_STREAM_BYTES},
 		{"TLS to origins", CONFIG_PER_ORIGIN_TLS, 1, tls_stream_bytes() + TLS_STREAM_BYTES},
 	};
 	static struct config_bill_row rows[sizeof(known) / sizeof(known[0])];
 	memcpy(rows, known, sizeof(rows));
 	config_machine_read(machine);
 	machine->ca_error = trusts_error;
+	machine->certificate_fault = certificates_fault;
 	machine->bill = (struct config_bill){sizeof(rows) / sizeof(rows[0]), rows};
 }

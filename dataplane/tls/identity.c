@@ -55,7 +55,8 @@ static bool add_name(struct identity *identity, const ASN1_STRING *from, unsigne
 		return true; // such a name cannot be asked for
 	if (identity->name_count == identity->names_max) {
 		unsigned room = identity->names_max * 2 + 16;
-		struct name *names = realloc(identity->names, room * sizeof(*names)); // COLD
+		struct name *names =
+			realloc(identity->names, room * sizeof(*names)); // COLD: control
 		if (!names)
 			return false;
 		identity->names = names;
