@@ -195,7 +195,7 @@ json_t *show_counters(struct control *c)
 	add_socket_counters(c, list);
 	add_origin_counters(c, list);
 	add_tls_counters(c, list, "tls", worker_tls);
-	add_tls_counters(c, list, "visitors' tls", worker_visitor_tls);
+	add_tls_counters(c, list, "visitor_tls", worker_visitor_tls);
 #define X(name, text) add_counter(list, "claims", #name, text, claims->name);
 	CLAIMS_COUNTERS(X)
 #undef X

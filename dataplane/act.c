@@ -72,6 +72,18 @@ static uint32_t renewed_until(const struct worker *w, const struct gate_token *p
 	return renewal->session == pass->token.key ? renewal->expires : 0;
 }
 
+// Whether the request crossed a network as it is, as far as we can know.
+static bool is_plain(const struct worker *w, const struct item *item)
+{
+	const struct gate_site *site = item->request.site;
+	if (item->conn->is_secure || !site || site->https_port == 0)
+		return false; // or it makes no difference
+	const struct http_field *field =
+		http_field_first(&item->head, HTTP_FIELD_x_forwarded_proto);
+	return !field || !snapshot_is_trusted(w->snapshot, item->conn->stream->peer.ip) ||
+	       !span_is_equal_caseless(http_field_value(&item->head, field), SPAN("https"));
+}
+
 static void decide_item(struct worker *w, struct item *item, struct decision *decision)
 {
 	const struct gate_request *request = &item->request;
@@ -82,6 +94,7 @@ static void decide_item(struct worker *w, struct item *item, struct decision *de
 		.pass_has_ended =
 			request->pass && ended_has(words->ended, request->pass->token.key),
 		.pass_renewed = renewed_until(w, request->pass),
+		.is_plain = is_plain(w, item),
 		.is_held = w->is_held,
 		.is_draining = w->is_draining,
 		.is_unhealthy = atomic_load_explicit(&words->is_unhealthy, memory_order_relaxed),
@@ -111,6 +124,7 @@ static void count_decision(
 	static const int16_t counters[] = {[DECIDE_PAGE] = COUNTER_pages,
 		[DECIDE_STATUS] = COUNTER_polls,
 		[DECIDE_UNKNOWN] = COUNTER_unknown,
+		[DECIDE_HTTPS] = COUNTER_sent_to_https,
 		[DECIDE_CROSS_SITE] = COUNTER_cross_site,
 		[DECIDE_UNAVAILABLE] = COUNTER_unguarded_method,
 		[DECIDE_NOT_FOUND] = COUNTER_not_found,

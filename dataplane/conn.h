@@ -62,6 +62,7 @@ struct conn {
 	char *extra; // field lines to add, in a buffer of the pool; NULL: none
 	uint32_t extra_bytes;
 	uint32_t expires; // of the pass, unix s
+	uint32_t hsts_s; // of the site, to be told with the answer; 0: nothing
 	uint64_t session, visitor; // 0: none
 	uint8_t secret_id; // that the pass was signed with
 	uint32_t line_id;

@@ -16,6 +16,7 @@
 #include "dataplane/buffers.h"
 #include "dataplane/conn.h"
 #include "dataplane/counters.h"
+#include "dataplane/gate/answer.h"
 #include "dataplane/gate/claim.h"
 #include "dataplane/gate/decide.h"
 #include "dataplane/gate/mac.h"
@@ -125,6 +126,7 @@ struct worker {
 	bool has_claims; // pushed this turn: control must wake
 
 	char *reply; // REPLY_BYTES_MAX
+	char hsts[ANSWER_HSTS_BYTES_MAX]; // the field line of one answer
 	struct stream_event events[EVENTS_MAX];
 	struct stream_event tls_events[TLS_EVENTS_MAX];
 
