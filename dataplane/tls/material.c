@@ -130,10 +130,8 @@ static int judge_key(const char *path, const struct material *material, bool is_
 {
 	if (is_encrypted)
 		return say(fault, IDENTITY_KEY, -EINVAL, "%s: is encrypted", path);
-	if (!material->key && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE)
-		return say(fault, IDENTITY_KEY, -EINVAL, "%s: holds no key", path);
 	if (!material->key)
-		return say(fault, IDENTITY_KEY, -EINVAL, "%s: cannot be read (%s)", path, reason());
+		return say(fault, IDENTITY_KEY, -EINVAL, "%s: holds no key that can be read", path);
 	int type = EVP_PKEY_get_base_id(material->key);
 	if (type != EVP_PKEY_RSA && type != EVP_PKEY_EC)
 		return say(fault, IDENTITY_KEY, -EINVAL, "%s: is neither RSA nor EC", path);
