@@ -72,8 +72,11 @@ static int choose_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv,
 	EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int is_new)
 {
 	const struct tls *tls = ((struct channel *)SSL_get_app_data(ssl))->tls;
-	return ticket_choose(
+	int ret = ticket_choose(
 		tls->service.ticket_keys, tls->ticket_cipher, name, iv, cipher, mac, is_new);
+	if (ret == 1 && !is_new && SSL_version(ssl) >= TLS1_3_VERSION)
+		ret = 2; // a client uses a ticket once (RFC 8446 C.4): give it the next
+	return ret;
 }
 
 static int staple(SSL *ssl, void *unused)
