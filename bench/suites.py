@@ -6,9 +6,10 @@ import sys
 
 import suite_crowd
 import suite_peers
+import suite_tls
 from world import BUILD, Failure
 
-SUITES = {"crowd": suite_crowd, "peers": suite_peers}
+SUITES = {"crowd": suite_crowd, "peers": suite_peers, "tls": suite_tls}
 REPORT = BUILD / "bench" / "report.json"
 
 # Figures with something to reach: how the value compares, and with what.
@@ -20,6 +21,7 @@ TO_REACH = {
     "peers.cpu_ratio_64": (">=", 1.25),
     "peers.cpu_ratio_512": (">=", 1.25),
     "peers.rss_growth_kb": ("<", 1024),
+    "tls.cpu_ratio_handshake": (">=", 1),
 }
 
 
