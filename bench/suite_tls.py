@@ -91,7 +91,7 @@ def compare(name, option, core, ours, theirs):
 def handshake_us(option, core, port, pids):
     """CPU of the server for each connection."""
     command = ["taskset", "-c", core, "openssl", "s_time", "-connect", f"{HOST}:{port}", "-new",
-               option, "-time", COUNTED_S, "-www", "/.sluice/health"]
+               option, "-time", COUNTED_S]
     before = cpu_s(pids)
     loads = [subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, preexec_fn=go_first)
@@ -103,8 +103,8 @@ def handshake_us(option, core, port, pids):
 def connections_of(load):
     """What s_time says: `N connections in 2 real seconds, B bytes read per connection`."""
     text = load.communicate(timeout=60)[0]
-    found = re.search(r"(\d+) connections in \d+ real seconds, (\d+) bytes", text)
-    if load.returncode != 0 or not found or int(found[1]) == 0 or int(found[2]) == 0:
+    found = re.search(r"(\d+) connections in \d+ real seconds", text)
+    if load.returncode != 0 or not found or int(found[1]) == 0:
         raise Failure(f"openssl s_time: {text[-500:]}")
     return int(found[1])
 

@@ -67,7 +67,7 @@ void bill_machine(struct config_machine *machine)
 		{"present", CONFIG_PER_PRESENT, 1, PRESENT_BYTES},
 		{"tickets given back", CONFIG_PER_LEFT, 1, LEFT_BYTES},
 		{"ended sessions", CONFIG_PER_ENDED, 1, ended_bytes(1u << 16) >> 16},
-		{"TLS of visitors", CONFIG_PER_TLS, 1, tls_stream_bytes() + TLS_STREAM_BYTES},
+		{"TLS of visitors", CONFIG_PER_TLS, 1, tls_stream_bytes() + TLS_VISITOR_BYTES},
 		{"TLS to origins", CONFIG_PER_ORIGIN_TLS, 1, tls_stream_bytes() + TLS_STREAM_BYTES},
 	};
 	static struct config_bill_row rows[sizeof(known) / sizeof(known[0])];

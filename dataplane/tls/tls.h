@@ -42,6 +42,7 @@ struct trust;
 #define TLS_ROUND_BYTES (4 * TLS_RECORD_BYTES) // of plain text handed over in one round
 #define TLS_STREAM_BYTES (96u << 10)
 #define TLS_STREAM_BYTES_HOSTILE (512u << 10)
+#define TLS_VISITOR_BYTES (80u << 10) // a visitor's, while its hello drips in; idle a sixth of it
 #define TLS_HELLO_BYTES_MAX 16384u // of a visitor's first message
 #define TLS_LISTENERS_MAX 64u
 
