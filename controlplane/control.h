@@ -80,7 +80,7 @@ struct control {
 	uint32_t room_count;
 
 	struct snapshot_words words;
-	void *ended_memory;
+	void *ended_memory, *left_memory;
 	unsigned worker_count;
 	struct worker *workers[WORKER_COUNT_MAX];
 	struct rings *rings[WORKER_COUNT_MAX];

@@ -17,11 +17,6 @@ GET = b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
 @pytest.fixture
-def authority(tmp_path):
-    return Authority(tmp_path, "root")
-
-
-@pytest.fixture
 def secure():
     """secure(context) is an origin behind TLS."""
     made = []
