@@ -20,8 +20,10 @@ uint32_t output_initial_window(const struct tcp_conn *c)
 
 bool output_lower(struct tcp *t, struct tcp_conn *c, uint16_t mss)
 {
-	if (mss < TCP_MSS_MIN)
-		mss = TCP_MSS_MIN;
+	const uint16_t floor =
+		TCP_MSS_MIN - (c->flags & TCP_CONN_TIMESTAMPS ? EMIT_TIMESTAMP_BYTES : 0);
+	if (mss < floor)
+		mss = floor;
 	if (mss >= c->mss)
 		return false;
 	c->mss = mss;

@@ -137,7 +137,7 @@ static void suspect(struct tcp *t, struct tcp_conn *c)
 	if (c->rto_backoff == SHRINK_AFTER && c->snd_nxt - c->snd_una > SHRINK_TO)
 		output_lower(t, c, SHRINK_TO);
 	if (c->rto_backoff == SHRINK_AGAIN_AFTER && c->snd_nxt - c->snd_una > TCP_MSS_MIN)
-		output_lower(t, c, TCP_MSS_MIN);
+		output_lower(t, c, 0); // to the floor
 }
 
 static void time_out(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)

@@ -110,7 +110,7 @@ void rig_start(struct rig *rig, unsigned flags)
 	assert_non_null(rig->stream);
 	for (uint32_t i = 0; i < RIG_STREAM_BYTES; i++)
 		rig->stream[i] = (char)(i * 2654435761u >> 24);
-	rig->io = (struct tcp_io){rig, catch, no_random};
+	rig->io = (struct tcp_io){.ctx = rig, .send = catch, .random = no_random};
 	struct tcp *t = &rig->t;
 	t->io = &rig->io;
 	t->plan = (struct tcp_plan){.works_max = 1,
