@@ -127,8 +127,9 @@ static enum syncookie_result check_cookie(const struct tcp *t, const struct tcp_
 	if (wait && !tcp_after(segment->ack, wait->snd_nxt))
 		return SYNCOOKIE_BAD;
 	enum syncookie_result result = syncookie_check(&t->syncookie, segment, told);
-	if (!wait || result == SYNCOOKIE_GOOD)
+	if (result == SYNCOOKIE_GOOD)
 		return result;
+	// Moved, when there was something to remember, which by now may have made room.
 	struct tcp_segment other = *segment;
 	other.ack ^= HALF;
 	enum syncookie_result moved = syncookie_check(&t->syncookie, &other, told);

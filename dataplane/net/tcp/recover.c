@@ -316,7 +316,10 @@ uint32_t recover_next(
 	const struct tcp_conn *c, const struct tcp_work_send *s, bool any, uint32_t *seq)
 {
 	const uint32_t above = s->score_count > 0 ? s->scores[s->score_count - 1].from : c->snd_una;
-	const uint32_t end = any ? above : s->lost_to;
+	// What was sent since recovery began is in flight, unless it is known to be lost:
+	// recover_sent() does not note that it was sent again.
+	const uint32_t most = tcp_before(above, s->recover) ? above : s->recover;
+	const uint32_t end = any ? later(most, s->lost_to) : s->lost_to;
 	if (is_lost_again(c, s)) {
 		*seq = c->snd_una;
 		return head_end(c, s) - c->snd_una;

@@ -36,7 +36,8 @@ static bool ask(struct pair *pair, const struct pair_plan *plan, struct ours *o,
 		now_us);
 	pair->is_catching = false;
 	*answer = pair->caught;
-	if (pair->has_caught && answer->flags == TCP_ACK) // of the connection before (RFC 9293 3.5.1)
+	if (pair->has_caught &&
+		answer->flags == TCP_ACK) // of the connection before (RFC 9293 3.5.1)
 		put(o, slot, &(struct wire){.seq = answer->ack, .flags = TCP_RST}, now_us);
 	return pair->has_caught && answer->flags == (TCP_SYN | TCP_ACK);
 }

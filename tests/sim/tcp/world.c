@@ -335,6 +335,21 @@ static bool is_going_on(const struct world *w)
 	return false;
 }
 
+static void say_stuck(const struct world *w)
+{
+	for (uint32_t i = 0; i < w->plan.clients; i++) {
+		const struct client *c = &w->clients[i];
+		if (c->began_us > 0)
+			fprintf(stderr,
+				"client %u: end %d, %s, received %" PRIu64
+				"; server %s, %s, %" PRIu64 "\n",
+				i, (int)c->talk.end, c->side.is_over ? "over" : "not over",
+				c->side.received, w->server.slots[i].stream ? "open" : "closed",
+				c->server_side.is_over ? "over" : "not over",
+				c->server_side.received);
+	}
+}
+
 static bool is_empty(const struct ours *o)
 {
 	return o->tcp->stats.open == 0 && o->tcp->stats.waiting == 0;
@@ -412,7 +427,10 @@ void world_run(const struct world_plan *plan, struct world_report *report, bool 
 	w.report = report;
 	while (is_going_on(&w)) {
 		step(&w);
-		assert(w.now_us - START_US < plan->limit_us);
+		if (w.now_us - START_US > plan->limit_us) {
+			say_stuck(&w);
+			abort();
+		}
 	}
 	const uint64_t after = w.now_us;
 	while (!is_empty(&w.server) || (plan->is_pair && !is_empty(&w.other))) {
