@@ -180,6 +180,22 @@ static void test_the_tail_of_a_recovery(void **state)
 	rig_end(&rig);
 }
 
+// A hole among what was sent during recovery may be no more than a segment overtaken.
+static void test_a_hole_above_what_it_began_with(void **state)
+{
+	(void)state;
+	start_ten(ALL, 12000);
+	rig_sack(&rig, 0, 1, 1000, 9000);
+	rig_sack(&rig, 0, 1, 1000, 10000);
+	assert_int_equal(rig.out_count, 3);
+	assert_again(2, 11000, 1000);
+	rig_sack(&rig, 0, 2, 11000, 12000, 1000, 10000);
+	assert_int_equal(rig_count(&rig, TCP_retransmitted), 1);
+	rig_ack(&rig, 12000);
+	assert_int_equal(rig_count(&rig, TCP_retransmitted), 1);
+	rig_end(&rig);
+}
+
 // RFC 6937: while more is in flight than ssthresh, seven leave for ten that arrive.
 static void test_proportional_reduction(void **state)
 {
@@ -504,6 +520,7 @@ int main(void)
 		cmocka_unit_test(test_several_holes),
 		cmocka_unit_test(test_lost_by_bytes),
 		cmocka_unit_test(test_the_tail_of_a_recovery),
+		cmocka_unit_test(test_a_hole_above_what_it_began_with),
 		cmocka_unit_test(test_proportional_reduction),
 		cmocka_unit_test(test_a_retransmission_lost),
 		cmocka_unit_test(test_time_for_the_retransmission),
