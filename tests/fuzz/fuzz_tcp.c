@@ -191,8 +191,8 @@ static void turn(const struct tcp_segment *segments, unsigned count)
 		tcp_turn(world.t, world.now_us, world.events, EVENTS_MAX);
 		world.sent_in_turn = 0;
 		unsigned taken = tcp_input(world.t, segments, count);
-		segments += taken;
 		count -= taken;
+		segments = count > 0 ? segments + taken : NULL;
 		tcp_due(world.t);
 		for (int i = 0; i < tcp_event_count(world.t); i++)
 			read_event(&world.events[i]);

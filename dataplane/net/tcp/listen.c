@@ -107,11 +107,20 @@ static void accept_segment(struct tcp *t, uint64_t hash, unsigned listener,
 	input_segment(t, c, segment); // its text and FIN
 }
 
+// Whether another worker sees to a segment that we know nothing of.
+static bool is_elsewhere(
+	const struct tcp *t, const struct tcp_wait_entry *wait, const struct tcp_segment *segment)
+{
+	return !wait && t->io->elsewhere && t->io->elsewhere(t->io->ctx, segment);
+}
+
 // Not one that opens a connection. Silence where the segment that does will come: it was lost, or
 // this one has overtaken it.
 static void refuse_cookie(struct tcp *t, const struct tcp_wait_entry *wait,
 	const struct tcp_segment *segment, enum syncookie_result result)
 {
+	if (is_elsewhere(t, wait, segment))
+		return;
 	tcp_count(t, result == SYNCOOKIE_LATE ? TCP_cookie_late : TCP_cookie_bad);
 	if (wait && !wait->is_over)
 		input_again(t, wait, segment);
@@ -158,22 +167,26 @@ static void take_cookie(struct tcp *t, uint64_t hash, unsigned listener,
 	accept_segment(t, hash, listener, segment, &told);
 }
 
-void listen_segment(struct tcp *t, uint64_t hash, struct tcp_wait_entry *wait,
-	const struct tcp_segment *segment)
+// Neither a SYN nor a cookie's return.
+static void refuse_stray(struct tcp *t, unsigned listener, const struct tcp_segment *segment)
 {
 	if (segment->flags & TCP_RST)
 		return;
-	unsigned listener = listen_find(t, &segment->local);
-	if (listener == TCP_LISTENERS_MAX) {
-		tcp_count(t, TCP_no_listener);
+	tcp_count(t, listener == TCP_LISTENERS_MAX ? TCP_no_listener : TCP_cookie_bad);
+	if (listener == TCP_LISTENERS_MAX || segment->flags & TCP_ACK)
 		reply_reset(t, segment);
-	} else if ((segment->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN) {
+}
+
+void listen_segment(struct tcp *t, uint64_t hash, struct tcp_wait_entry *wait,
+	const struct tcp_segment *segment)
+{
+	unsigned listener = listen_find(t, &segment->local);
+	uint8_t kind = segment->flags & (TCP_SYN | TCP_ACK | TCP_RST);
+	bool is_for_us = listener != TCP_LISTENERS_MAX;
+	if (kind == TCP_SYN && is_for_us)
 		answer_syn(t, wait, segment);
-	} else if ((segment->flags & (TCP_SYN | TCP_ACK)) == TCP_ACK) {
+	else if (kind == TCP_ACK && is_for_us)
 		take_cookie(t, hash, listener, wait, segment);
-	} else {
-		tcp_count(t, TCP_cookie_bad);
-		if (segment->flags & TCP_ACK) // SYN-ACK
-			reply_reset(t, segment);
-	}
+	else if (kind == TCP_SYN || !is_elsewhere(t, wait, segment))
+		refuse_stray(t, listener, segment);
 }

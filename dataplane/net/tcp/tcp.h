@@ -199,7 +199,7 @@ enum tcp_counter {
 
 struct tcp_stats {
 	_Atomic uint64_t counters[TCP_COUNTERS_COUNT]; // written: the worker; any thread may read
-	_Atomic uint32_t open, waiting, working; // connections, those remembered, works in use now
+	_Atomic uint32_t open, waiting, working; // connections, TIME_WAITs, works in use now
 };
 
 // What is counted; any thread may read it.

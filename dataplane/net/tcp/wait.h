@@ -41,5 +41,5 @@ struct tcp_wait_entry *wait_find(struct tcp_wait *wait, uint64_t tuple, uint32_t
 // Take one out: a newer SYN has it.
 void wait_remove(struct tcp_wait *wait, struct tcp_wait_entry *entry);
 
-// Drop those that are over, a bounded number. Returns how many are left.
+// Drop those whose end has passed, a bounded number. Returns how many are in TIME_WAIT.
 uint32_t wait_expire(struct tcp_wait *wait, uint32_t now_ms);

@@ -288,6 +288,52 @@ static void test_resets_to_strangers(void **state)
 	assert_int_equal(wire_last(&wire)->flags, TCP_RST);
 }
 
+static const struct tcp_segment *asked;
+
+static bool is_elsewhere(void *ctx, const struct tcp_segment *segment)
+{
+	(void)ctx;
+	asked = segment;
+	return segment->peer.port == 7;
+}
+
+// Other workers: asked of what we know nothing of, but for SYNs, which are ours.
+static void test_elsewhere(void **state)
+{
+	(void)state;
+	static const struct {
+		uint16_t port;
+		uint8_t flags;
+		bool is_asked, is_reset;
+	} cases[] = {
+		{7, TCP_ACK, true, false},
+		{8, TCP_ACK, true, true},
+		{7, TCP_RST, true, false},
+		{8, TCP_RST, true, false},
+		{7, TCP_FIN | TCP_ACK, true, false},
+		{7, TCP_SYN, false, false},
+	};
+	wire.io.elsewhere = is_elsewhere;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		wire.peer.port = cases[i].port;
+		struct tcp_segment segment = wire_segment(&wire, cases[i].flags, 1, "text");
+		asked = NULL;
+		wire_forget(&wire);
+		wire_turn(&wire, &segment, 1);
+		wire_flush(&wire);
+		assert_ptr_equal(asked, cases[i].is_asked ? &segment : NULL);
+		bool is_reset = wire.out_count && wire_last(&wire)->flags & TCP_RST;
+		assert_true(is_reset == cases[i].is_reset);
+	}
+	assert_int_equal(wire_count(&wire, TCP_cookie_bad), 1);
+	wire.peer.port = 7;
+	wire_open(&wire, WIRE_ALL); // a good cookie is ours
+	assert_int_equal(wire.t->conn_count, 1);
+	asked = NULL;
+	wire_send(&wire, TCP_ACK, 1, "text");
+	assert_null(asked);
+}
+
 static void test_syn_rate(void **state)
 {
 	(void)state;
@@ -369,6 +415,7 @@ int main(void)
 		TEST(test_old_cookies),
 		TEST(test_forged_cookies),
 		TEST(test_resets_to_strangers),
+		TEST(test_elsewhere),
 		TEST(test_syn_rate),
 		TEST(test_draining),
 		TEST(test_full),

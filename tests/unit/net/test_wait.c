@@ -16,13 +16,18 @@
 #define STEPS 30000u
 
 static struct {
-	bool is_in;
+	bool is_in, is_over;
 	uint32_t ends_ms, entered;
 } twin[TUPLES + 1];
 
-static unsigned places_used(uint32_t oldest_place, uint32_t next_place)
+static uint32_t places[STEPS]; // tuple of each entering, in their order; 0: a hole
+
+static unsigned count_waiting(uint32_t oldest, uint32_t next)
 {
-	return next_place - oldest_place;
+	unsigned count = 0;
+	for (; oldest < next; oldest++)
+		count += places[oldest] && !twin[places[oldest]].is_over;
+	return count;
 }
 
 static void test_oldest_makes_room(void **state)
@@ -65,7 +70,6 @@ static void test_like_its_twin(void **state)
 {
 	(void)state;
 	struct tcp_wait *wait = wait_create(MAX);
-	static uint32_t places[STEPS]; // tuple of each entering; 0: a hole
 	uint32_t oldest = 0, next = 0, now_ms = 5;
 	for (unsigned step = 0; step < STEPS; step++) {
 		now_ms += dice(40);
@@ -81,12 +85,16 @@ static void test_like_its_twin(void **state)
 				twin[tuple].is_in = false;
 			}
 		} else if (!twin[tuple].is_in) {
-			bool is_full = places_used(oldest, next) == MAX;
+			bool is_full = next - oldest == MAX;
 			bool evicts = is_full && places[oldest] != 0;
 			if (is_full)
 				twin[places[oldest++]].is_in = false;
-			struct tcp_wait_entry entry = {
-				.tuple = tuple, .snd_nxt = next, .ends_ms = now_ms + LASTS_MS};
+			struct tcp_wait_entry entry = {.tuple = tuple,
+				.snd_nxt = next,
+				.ends_ms = now_ms + LASTS_MS,
+				.is_over = dice(2)};
+			assert_true(wait_has_room(wait) == !is_full);
+			twin[tuple].is_over = entry.is_over;
 			assert_true(wait_add(wait, &entry) == !evicts);
 			twin[tuple].is_in = true;
 			twin[tuple].ends_ms = entry.ends_ms;
@@ -97,7 +105,7 @@ static void test_like_its_twin(void **state)
 			while (oldest < next &&
 				(places[oldest] == 0 || twin[places[oldest]].ends_ms <= now_ms))
 				twin[places[oldest++]].is_in = false;
-			assert_int_equal(wait_expire(wait, now_ms), places_used(oldest, next));
+			assert_int_equal(wait_expire(wait, now_ms), count_waiting(oldest, next));
 		}
 	}
 	wait_destroy(wait);
