@@ -283,7 +283,8 @@ static void test_timeout_goes_back(void **state)
 }
 
 // In that slow start an acknowledgement opens the window by one segment, however much it covers,
-// since the peer may have had it all along (RFC 3465 2.3); and without SACK duplicates open nothing.
+// since the peer may have had it all along (RFC 3465 2.3); and without SACK duplicates open
+// nothing.
 static void test_slow_start_after_a_timeout(void **state)
 {
 	(void)state;
