@@ -221,7 +221,7 @@ static void enter(struct ethdev_worker *w)
 	if (rte_lcore_id() == LCORE_ID_ANY)
 		rte_thread_register(); // without, it goes slower
 	ticks_init(&w->ticks, ticks_is_invariant());
-	w->now_us = ticks_now_us(&w->ticks);
+	w->now_us = ticks_now_us(&w->ticks) - SECOND_US; // so that buckets are full
 	w->has_entered = true;
 }
 
