@@ -185,6 +185,8 @@ void ethdev_close(struct ethdev *devices)
 		return;
 	for (unsigned i = 0; i < devices->worker_count; i++)
 		free_worker(&devices->workers[i]);
+	// Without its privileges a process cannot take its XDP program along; see the README.
+	rte_log_set_level_pattern("pmd.net.af_xdp", RTE_LOG_CRIT);
 	for (unsigned i = devices->all_count; i-- > 0;)
 		port_close(&devices->ports[i]);
 	// Devices may hold buffers of any pool until they are closed.

@@ -323,8 +323,9 @@ static void test_memif(void **state)
 	assert_non_null(frame);
 	assert_int_equal(frame->port, ethdev_port(devices, 1)->id);
 	assert_int_equal(rte_pktmbuf_data_len(frame), FRAME_BYTES);
-	ethdev_send(workers[0], ethdev_port(devices, 1)->id, frame); // and back
-	frame = await_frame(1, 5);
+	fill(rte_pktmbuf_mtod(frame, uint8_t *), FRAME_BYTES, 6); // and back
+	ethdev_send(workers[0], ethdev_port(devices, 1)->id, frame);
+	frame = await_frame(1, 6);
 	assert_non_null(frame);
 	assert_int_equal(frame->port, port()->id);
 	rte_pktmbuf_free(frame);
