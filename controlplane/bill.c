@@ -18,6 +18,7 @@
 #define SESSION_BYTES 200u // of a controller (controller.h)
 #define PRESENT_BYTES 72u
 #define LEFT_BYTES 40u
+#define ENDED_BYTES (ended_bytes(1u << 16) >> 16)
 #define RECORDS_BYTES ((sizeof(struct store_record) + 16) * 8 / 3) // see claims_records()
 #define SAMPLE 1024u
 
@@ -67,8 +68,9 @@ void bill_machine(struct config_machine *machine)
 		{"sessions", CONFIG_PER_SESSION, 1, SESSION_BYTES},
 		{"records for the store", CONFIG_PER_SESSION, 1, RECORDS_BYTES},
 		{"present", CONFIG_PER_PRESENT, 1, PRESENT_BYTES},
-		{"tickets given back", CONFIG_PER_LEFT, 1, LEFT_BYTES},
-		{"ended sessions", CONFIG_PER_ENDED, 1, ended_bytes(1u << 16) >> 16},
+		{"tickets given back", CONFIG_PER_LEFT, 1,
+			LEFT_BYTES + RECORDS_BYTES + ENDED_BYTES},
+		{"ended sessions", CONFIG_PER_ENDED, 1, ENDED_BYTES},
 		{"TLS to origins", CONFIG_PER_ORIGIN_TLS, 1, tls_stream_bytes() + TLS_STREAM_BYTES},
 	};
 	static struct config_bill_row rows[sizeof(known) / sizeof(known[0])];

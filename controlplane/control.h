@@ -77,7 +77,7 @@ struct control {
 	uint32_t room_count;
 
 	struct snapshot_words words;
-	void *ended_memory;
+	void *ended_memory, *left_memory;
 	struct ports ports; // open with `driver: dpdk`
 	unsigned worker_count;
 	struct worker *workers[WORKER_COUNT_MAX];

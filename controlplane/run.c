@@ -184,27 +184,27 @@ static int open_places(struct control *c)
 	return ret;
 }
 
+// Tickets given back of all rooms, as many as a set may hold.
+static uint32_t left_total(const struct control *c)
+{
+	uint64_t total = c->config->left_max * (config_room_count(c->config) + 1);
+	return total < ENDED_MAX_MOST ? (uint32_t)total : ENDED_MAX_MOST;
+}
+
 static int open_words(struct control *c)
 {
 	size_t bytes = rte_rcu_qsbr_get_memsize(WORKER_COUNT_MAX);
 	size_t ended = ended_bytes((uint32_t)c->config->ended_max);
+	size_t left = ended_bytes(left_total(c));
 	c->words.quiescent = aligned_alloc(64, (bytes + 63) / 64 * 64);
 	c->ended_memory = aligned_alloc(64, (ended + 63) / 64 * 64);
-	if (!c->words.quiescent || !c->ended_memory)
+	c->left_memory = aligned_alloc(64, (left + 63) / 64 * 64);
+	if (!c->words.quiescent || !c->ended_memory || !c->left_memory)
 		return -ENOMEM;
 	rte_rcu_qsbr_init(c->words.quiescent, WORKER_COUNT_MAX);
 	c->words.ended = ended_init(c->ended_memory, (uint32_t)c->config->ended_max);
+	c->words.left = ended_init(c->left_memory, left_total(c));
 	return 0;
-}
-
-static struct place_line *line_of(void *ctx, uint32_t line_id)
-{
-	struct control *c = ctx;
-	for (uint32_t i = 0; i < c->config->sites.count; i++)
-		for (uint32_t j = 0; j < c->config->sites.at[i].rooms.count; j++)
-			if (c->config->sites.at[i].rooms.at[j].line_id == line_id)
-				return place_file_line(c->places, line_id);
-	return NULL;
 }
 
 // Everything that was known when the last process ended.
@@ -213,11 +213,13 @@ static int restore(struct control *c)
 	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
 	struct claims_plan plan = claims_plan_of(c);
 	struct claims_seams seams = turn_seams;
+	struct claims_sets sets = {c->words.ended, c->words.left};
 	seams.ctx = c;
-	int ret = claims_restore_lines(c->store, line_of, c);
-	if (ret < 0 || (ret = secrets_create(c->store, now_ms / 1000, &c->secrets)) < 0)
+	rooms_give_back(c);
+	int ret = secrets_create(c->store, now_ms / 1000, &c->secrets);
+	if (ret < 0)
 		return ret;
-	c->claims = claims_create(&plan, c->store, c->words.ended, &seams);
+	c->claims = claims_create(&plan, c->store, &sets, &seams);
 	if (!c->claims)
 		return -ENOMEM;
 	return rooms_set(c);
@@ -482,6 +484,7 @@ static void stop(struct control *c)
 		close(c->wake_fd);
 	free(c->words.quiescent);
 	free(c->ended_memory);
+	free(c->left_memory);
 	state_close(c->state);
 	if (c->config != c->started)
 		config_destroy(c->config);

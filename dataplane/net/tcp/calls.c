@@ -1,4 +1,7 @@
 // What the worker, and the network's ICMP, ask of a connection.
+//
+// One may have ended in this turn, and its STREAM_CLOSED be still ahead among the events: calls on
+// it then do nothing, but for taking events back.
 
 #include "dataplane/net/tcp/conn.h"
 #include "dataplane/net/tcp/receive.h"
@@ -12,15 +15,30 @@
 static struct tcp_conn *conn_of(struct stream *s)
 {
 	struct tcp_conn *c = (struct tcp_conn *)s;
-	assert(c->state != TCP_FREE);
 	assert(!(c->flags & TCP_CONN_ORPHAN));
 	return c;
+}
+
+// Whether it has ended, or will have in the next turn.
+static bool is_gone(const struct tcp_conn *c)
+{
+	return c->state == TCP_FREE || c->flags & TCP_CONN_FAILED;
+}
+
+static size_t bytes_of(const struct span *parts, unsigned count)
+{
+	size_t bytes = 0;
+	for (unsigned i = 0; i < count; i++)
+		bytes += parts[i].len;
+	return bytes;
 }
 
 size_t tcp_write_held(struct tcp *t, struct stream *s, const struct span *parts, unsigned count,
 	struct tcp_held *held)
 {
 	struct tcp_conn *c = conn_of(s);
+	if (is_gone(c))
+		return bytes_of(parts, count);
 	assert(!(c->flags & TCP_CONN_FIN_QUEUED));
 	size_t taken = send_write(t, c, parts, count, held);
 	tcp_list(t, c);
@@ -46,7 +64,7 @@ static bool is_open(const struct tcp_conn *c)
 void tcp_shut(struct tcp *t, struct stream *s)
 {
 	struct tcp_conn *c = conn_of(s);
-	if (!is_open(c) || c->flags & TCP_CONN_FAILED)
+	if (is_gone(c) || !is_open(c))
 		return;
 	tcp_list(t, c);
 	if (send_fin(t, c))
@@ -76,6 +94,8 @@ void tcp_close(struct tcp *t, struct stream *s, bool reset)
 	struct tcp_conn *c = conn_of(s);
 	take_events_back(t, c);
 	c->flags |= TCP_CONN_ORPHAN;
+	if (c->state == TCP_FREE)
+		return;
 	c->flags &= (uint16_t)~TCP_CONN_PAUSED;
 	// What is kept in order was never read: the peer learns that it is lost (RFC 2525 2.17).
 	if (reset || c->flags & TCP_CONN_FAILED || receive_has_owed(t, c)) {
@@ -101,7 +121,7 @@ void tcp_resume(struct tcp *t, struct stream *s)
 {
 	struct tcp_conn *c = conn_of(s);
 	c->flags &= (uint16_t)~TCP_CONN_PAUSED;
-	if (receive_has_more(t, c))
+	if (!is_gone(c) && receive_has_more(t, c))
 		tcp_list(t, c);
 }
 
@@ -123,7 +143,6 @@ void tcp_too_big(struct tcp *t, const struct tcp_segment *quoted, uint16_t mtu)
 		tcp_count(t, TCP_too_big_ignored);
 		return;
 	}
-	tcp_count(t, TCP_mss_lowered);
 	send_shrink(t, c, mss_for(c, mtu));
 	tcp_list(t, c);
 }

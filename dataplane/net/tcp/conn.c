@@ -64,20 +64,35 @@ static void tell_closed(struct tcp *t, struct tcp_conn *c, int error)
 		t->events[t->event_count - 1].error = error;
 }
 
-static uint64_t hash_of(const struct tcp *t, const struct tcp_conn *c)
+// What TIME_WAIT needs to know of it; of another only that its cookie was used, and that only while
+// there is room.
+static void remember(struct tcp *t, const struct tcp_conn *c, uint64_t hash, bool is_over)
 {
-	return flows_hash(t->flows, &c->stream.local, &c->stream.peer);
+	if (is_over && !wait_has_room(t->waits))
+		return;
+	struct tcp_wait_entry entry = {
+		.tuple = hash ? hash : 1,
+		.snd_nxt = c->snd_nxt,
+		.rcv_nxt = c->rcv_nxt,
+		.ts_recent = c->ts_recent,
+		.ends_ms = t->now_ms + t->plan.wait_us / 1000,
+		.is_over = is_over,
+	};
+	if (!wait_add(t->waits, &entry))
+		tcp_count(t, TCP_wait_evicted);
 }
 
-void tcp_end(struct tcp *t, struct tcp_conn *c, int error)
+static void end(struct tcp *t, struct tcp_conn *c, int error, bool is_over)
 {
+	uint64_t hash = flows_hash(t->flows, &c->stream.local, &c->stream.peer);
 	uint32_t index = tcp_index(t, c);
+	remember(t, c, hash, is_over);
 	tell_closed(t, c, error);
 	send_drop(t, c);
 	receive_drop(t, c);
 	work_give(t, c);
 	assert(c->work == 0);
-	flows_remove(t->flows, hash_of(t, c), index);
+	flows_remove(t->flows, hash, index);
 	timers_remove(&t->timers, index);
 	state_set(c, TCP_FREE);
 	assert(t->conn_count > 0);
@@ -87,20 +102,14 @@ void tcp_end(struct tcp *t, struct tcp_conn *c, int error)
 	tcp_count(t, TCP_closed);
 }
 
+void tcp_end(struct tcp *t, struct tcp_conn *c, int error)
+{
+	end(t, c, error, true);
+}
+
 void tcp_end_waiting(struct tcp *t, struct tcp_conn *c)
 {
-	uint64_t hash = hash_of(t, c);
-	struct tcp_wait_entry entry = {
-		.tuple = hash ? hash : 1,
-		.snd_nxt = c->snd_nxt,
-		.rcv_nxt = c->rcv_nxt,
-		.ts_recent = c->ts_recent,
-		.ts_offset = c->ts_offset,
-		.ends_ms = t->now_ms + t->plan.wait_us / 1000,
-	};
-	if (!wait_add(t->waits, &entry))
-		tcp_count(t, TCP_wait_evicted);
-	tcp_end(t, c, 0);
+	end(t, c, 0, false);
 }
 
 void tcp_tell(struct tcp *t, struct tcp_conn *c, enum stream_event_kind kind, struct span data)

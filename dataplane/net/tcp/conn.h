@@ -62,7 +62,7 @@ struct tcp_conn {
 	uint32_t active_ms; // when the last acceptable segment came. It stands still while an ACK
 			    // is due, whose delay it then begins, and from a close by the worker
 			    // on, whose linger it then begins. ts_recent is no older: idle_us is
-			    // below the 24 days of RFC 7323 5.5
+			    // far below the 24 days of RFC 7323 5.5
 	uint32_t ts_offset; // of our timestamps: random for each tuple
 	uint32_t srtt_us, rttvar_us; // RFC 6298; 0: no sample yet
 	struct tcp_hop hop;
@@ -110,13 +110,6 @@ struct tcp {
 static inline uint32_t tcp_index(const struct tcp *t, const struct tcp_conn *c)
 {
 	return (uint32_t)(c - t->conns);
-}
-
-// Whether it is an IPv4 address, stored mapped.
-static inline bool tcp_is_v4(const struct stream_address *address)
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-	return memcmp(address->ip, mapped, sizeof(mapped)) == 0;
 }
 
 // The MSS that our link allows.

@@ -12,8 +12,7 @@
 
 enum option { OPTION_NOP = 1, OPTION_SACK = 5, OPTION_TIMESTAMP = 8 };
 
-#define TIMESTAMP_BYTES 12u // with the two NOPs that align it, which peers look for
-#define SACK_BYTES(count) (4u + 8u * (count)) // likewise
+#define SACK_BYTES(count) (4u + 8u * (count)) // with two NOPs
 
 static void put_u32(uint8_t *at, uint32_t value)
 {
@@ -27,7 +26,7 @@ static void put_timestamp(struct tcp *t, const struct tcp_conn *c, struct tcp_ou
 	memcpy(at, (uint8_t[]){OPTION_NOP, OPTION_NOP, OPTION_TIMESTAMP, 10}, 4);
 	put_u32(at + 4, send_timestamp(t, c));
 	put_u32(at + 8, c->ts_recent);
-	out->option_bytes += TIMESTAMP_BYTES;
+	out->option_bytes += EMIT_TIMESTAMP_BYTES;
 }
 
 static void put_sacks(struct tcp *t, const struct tcp_conn *c, struct tcp_out *out)
@@ -76,7 +75,7 @@ uint32_t emit_data(
 	struct tcp_out out;
 	begin(t, c, &out, seq);
 	const uint32_t sack_bytes =
-		out.option_bytes - (c->flags & TCP_CONN_TIMESTAMPS ? TIMESTAMP_BYTES : 0);
+		out.option_bytes - (c->flags & TCP_CONN_TIMESTAMPS ? EMIT_TIMESTAMP_BYTES : 0);
 	const uint32_t room = c->mss - sack_bytes; // c->mss counts the timestamp alone
 	const uint32_t left = queue->bytes - offset;
 	uint32_t payload = len < left ? len : left;

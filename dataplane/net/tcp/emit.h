@@ -4,6 +4,8 @@
 
 #include "dataplane/net/tcp/work.h"
 
+#define EMIT_TIMESTAMP_BYTES 12u // the option, with the two NOPs that align it: peers look for them
+
 // Send the sequence space [seq, seq + len), between snd_una and the end of the queue, FIN included:
 // payload from the queue where it lies, PSH at the end of the queue, FIN if `len` reaches it.
 // Returns what the segment took of it, at least 1: no more than the segment size and its pieces

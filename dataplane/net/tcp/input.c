@@ -22,7 +22,6 @@
 
 // What keeps a segment from being plain.
 #define ODD_FLAGS (TCP_CONN_PAUSED | TCP_CONN_ORPHAN | TCP_CONN_SCALE_UNSURE | TCP_CONN_FAILED)
-#define OLD_RANGE (UINT32_C(1) << 20) // numbers before the last that are the old connection's
 
 static bool is_plain(const struct tcp *t, const struct tcp_conn *c, const struct tcp_segment *s)
 {
@@ -252,13 +251,13 @@ void input_fin(struct tcp *t, struct tcp_conn *c)
 	}
 }
 
-// RFC 6191 3, for a SYN and for the segment that brings a cookie back. The latter must also not lie
-// where the old connection's last segments do: its FIN, sent again, has a newer timestamp too.
+// RFC 6191 3, for a SYN. A segment that brings a cookie back acknowledges more than the old
+// connection ever sent, as listen_segment() has seen to.
 static bool is_newer(const struct tcp_wait_entry *entry, const struct tcp_segment *s)
 {
 	bool is_after = tcp_after(s->seq, entry->rcv_nxt);
-	if (!(s->flags & TCP_SYN) && entry->rcv_nxt - s->seq < OLD_RANGE)
-		return false;
+	if (!(s->flags & TCP_SYN))
+		return s->flags & TCP_ACK && tcp_after(s->ack, entry->snd_nxt);
 	if (!s->has_timestamp)
 		return is_after;
 	if (!entry->ts_recent)

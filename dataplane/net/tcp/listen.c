@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define TIMESTAMP_BYTES 12u // of the options of each segment (RFC 6691)
+#define HALF (UINT32_C(1) << 31) // of the sequence numbers
 #define ECHO_AGE_MAX_MS 180000u // an echo that is older than any good cookie is none of ours
 
 static bool is_any(const struct stream_address *address)
@@ -28,7 +29,17 @@ unsigned listen_find(const struct tcp *t, const struct stream_address *local)
 	return TCP_LISTENERS_MAX;
 }
 
-static void answer_syn(struct tcp *t, const struct tcp_segment *segment)
+// Where one is remembered, the number of the next must be after its last (RFC 9293 3.6.1): if the
+// cookie is not, half the space is added. check_cookie() tries both.
+static uint32_t number_for(
+	const struct tcp *t, const struct tcp_wait_entry *wait, const struct tcp_segment *syn)
+{
+	uint32_t cookie = syncookie_make(&t->syncookie, syn);
+	return wait && !tcp_after(cookie, wait->snd_nxt) ? cookie ^ HALF : cookie;
+}
+
+static void answer_syn(
+	struct tcp *t, const struct tcp_wait_entry *wait, const struct tcp_segment *segment)
 {
 	if (!t->is_accepting)
 		tcp_count(t, TCP_syn_refused);
@@ -37,7 +48,7 @@ static void answer_syn(struct tcp *t, const struct tcp_segment *segment)
 	else if (!sources_take(t->sources, segment->peer.ip, t->plan.syn_rate, t->now_ms))
 		tcp_count(t, TCP_syn_limited);
 	else
-		reply_syn(t, segment);
+		reply_syn(t, segment, number_for(t, wait, segment));
 }
 
 void listen_settle_scale(struct tcp *t, struct tcp_conn *c, const struct tcp_segment *segment)
@@ -96,23 +107,49 @@ static void accept_segment(struct tcp *t, uint64_t hash, unsigned listener,
 	input_segment(t, c, segment); // its text and FIN
 }
 
+// Whether another worker sees to a segment that we know nothing of.
+static bool is_elsewhere(
+	const struct tcp *t, const struct tcp_wait_entry *wait, const struct tcp_segment *segment)
+{
+	return !wait && t->io->elsewhere && t->io->elsewhere(t->io->ctx, segment);
+}
+
 // Not one that opens a connection. Silence where the segment that does will come: it was lost, or
 // this one has overtaken it.
 static void refuse_cookie(struct tcp *t, const struct tcp_wait_entry *wait,
 	const struct tcp_segment *segment, enum syncookie_result result)
 {
+	if (is_elsewhere(t, wait, segment))
+		return;
 	tcp_count(t, result == SYNCOOKIE_LATE ? TCP_cookie_late : TCP_cookie_bad);
-	if (wait)
+	if (wait && !wait->is_over)
 		input_again(t, wait, segment);
 	else if (result != SYNCOOKIE_OTHER)
 		reply_reset(t, segment);
+}
+
+// A copy of the segment that opened the connection which is remembered acknowledges no more than
+// that one sent.
+static enum syncookie_result check_cookie(const struct tcp *t, const struct tcp_wait_entry *wait,
+	const struct tcp_segment *segment, struct syncookie_told *told)
+{
+	if (wait && !tcp_after(segment->ack, wait->snd_nxt))
+		return SYNCOOKIE_BAD;
+	enum syncookie_result result = syncookie_check(&t->syncookie, segment, told);
+	if (result == SYNCOOKIE_GOOD)
+		return result;
+	// Moved, when there was something to remember, which by now may have made room.
+	struct tcp_segment other = *segment;
+	other.ack ^= HALF;
+	enum syncookie_result moved = syncookie_check(&t->syncookie, &other, told);
+	return moved == SYNCOOKIE_BAD ? result : moved;
 }
 
 static void take_cookie(struct tcp *t, uint64_t hash, unsigned listener,
 	struct tcp_wait_entry *wait, const struct tcp_segment *segment)
 {
 	struct syncookie_told told;
-	enum syncookie_result result = syncookie_check(&t->syncookie, segment, &told);
+	enum syncookie_result result = check_cookie(t, wait, segment, &told);
 	if (result != SYNCOOKIE_GOOD) {
 		refuse_cookie(t, wait, segment, result);
 		return;
@@ -123,28 +160,33 @@ static void take_cookie(struct tcp *t, uint64_t hash, unsigned listener,
 		return;
 	}
 	if (wait) {
-		tcp_count(t, TCP_wait_reused);
+		if (!wait->is_over)
+			tcp_count(t, TCP_wait_reused);
 		wait_remove(t->waits, wait);
 	}
 	accept_segment(t, hash, listener, segment, &told);
 }
 
-void listen_segment(struct tcp *t, uint64_t hash, struct tcp_wait_entry *wait,
-	const struct tcp_segment *segment)
+// Neither a SYN nor a cookie's return.
+static void refuse_stray(struct tcp *t, unsigned listener, const struct tcp_segment *segment)
 {
 	if (segment->flags & TCP_RST)
 		return;
-	unsigned listener = listen_find(t, &segment->local);
-	if (listener == TCP_LISTENERS_MAX) {
-		tcp_count(t, TCP_no_listener);
+	tcp_count(t, listener == TCP_LISTENERS_MAX ? TCP_no_listener : TCP_cookie_bad);
+	if (listener == TCP_LISTENERS_MAX || segment->flags & TCP_ACK)
 		reply_reset(t, segment);
-	} else if ((segment->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN) {
-		answer_syn(t, segment);
-	} else if ((segment->flags & (TCP_SYN | TCP_ACK)) == TCP_ACK) {
+}
+
+void listen_segment(struct tcp *t, uint64_t hash, struct tcp_wait_entry *wait,
+	const struct tcp_segment *segment)
+{
+	unsigned listener = listen_find(t, &segment->local);
+	uint8_t kind = segment->flags & (TCP_SYN | TCP_ACK | TCP_RST);
+	bool is_for_us = listener != TCP_LISTENERS_MAX;
+	if (kind == TCP_SYN && is_for_us)
+		answer_syn(t, wait, segment);
+	else if (kind == TCP_ACK && is_for_us)
 		take_cookie(t, hash, listener, wait, segment);
-	} else {
-		tcp_count(t, TCP_cookie_bad);
-		if (segment->flags & TCP_ACK) // SYN-ACK
-			reply_reset(t, segment);
-	}
+	else if (kind == TCP_SYN || !is_elsewhere(t, wait, segment))
+		refuse_stray(t, listener, segment);
 }

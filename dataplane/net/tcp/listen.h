@@ -9,7 +9,7 @@ unsigned listen_find(const struct tcp *t, const struct stream_address *local);
 
 // Deal with such a segment.
 //   hash  of its addresses
-//   wait  what is still known of a connection between them; NULL: nothing. The segment is newer
+//   wait  what is remembered of a connection between them; NULL: nothing
 // May open a connection: then its text and FIN are taken too.
 void listen_segment(struct tcp *t, uint64_t hash, struct tcp_wait_entry *wait,
 	const struct tcp_segment *segment);

@@ -18,6 +18,19 @@ uint32_t output_initial_window(const struct tcp_conn *c)
 	return segments < bytes ? segments : bytes;
 }
 
+bool output_lower(struct tcp *t, struct tcp_conn *c, uint16_t mss)
+{
+	const uint16_t floor =
+		TCP_MSS_MIN - (c->flags & TCP_CONN_TIMESTAMPS ? EMIT_TIMESTAMP_BYTES : 0);
+	if (mss < floor)
+		mss = floor;
+	if (mss >= c->mss)
+		return false;
+	c->mss = mss;
+	tcp_count(t, TCP_mss_lowered);
+	return true;
+}
+
 uint32_t output_one(
 	struct tcp *t, struct tcp_conn *c, struct tcp_work *work, uint32_t seq, uint32_t len)
 {
@@ -36,7 +49,9 @@ uint32_t output_one(
 		s->timed_us = (uint32_t)t->now_us;
 	}
 	if (is_new) {
-		tcp_count_many(t, TCP_bytes_out, seq + sent - c->snd_nxt);
+		const uint32_t end = c->snd_una + s->queue.bytes; // beyond it is the FIN
+		tcp_count_many(
+			t, TCP_bytes_out, seq + sent - c->snd_nxt - tcp_after(seq + sent, end));
 		c->snd_nxt = seq + sent;
 	}
 	s->sent_ms = t->now_ms;
@@ -98,12 +113,23 @@ static void fresh(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
 	}
 }
 
+static void rescue(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
+{
+	struct tcp_work_send *s = &work->send;
+	uint32_t seq;
+	if (recover_pipe(c, s) + c->mss > s->cwnd)
+		return;
+	const uint32_t len = recover_rescue(c, s, &seq);
+	if (len > 0 && len <= room_from(c, seq))
+		s->prr_out += output_one(t, c, work, seq, len);
+}
+
 void output_all(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
 {
 	const bool recovers = work->send.sending != TCP_SENDING_OPEN;
 	if (recovers && !again(t, c, work, false))
 		return;
 	fresh(t, c, work);
-	if (recovers && output_unsent(c, &work->send) == 0)
-		again(t, c, work, true);
+	if (recovers && output_unsent(c, &work->send) == 0 && again(t, c, work, true))
+		rescue(t, c, work);
 }

@@ -13,6 +13,10 @@ static inline uint32_t output_unsent(const struct tcp_conn *c, const struct tcp_
 // The initial window (RFC 6928), bytes.
 uint32_t output_initial_window(const struct tcp_conn *c);
 
+// From now on segments of at most `mss` bytes of payload, options subtracted, but not below what
+// TCP_MSS_MIN leaves. Returns whether that is less than before.
+bool output_lower(struct tcp *t, struct tcp_conn *c, uint16_t mss);
+
 // Send all that the windows allow: first what is lost, then what is new.
 void output_all(struct tcp *t, struct tcp_conn *c, struct tcp_work *work);
 

@@ -8,8 +8,9 @@
 //   kept[0]   begins before rcv_nxt: it ends at rcv_nxt, is owed to the worker
 //   others    begin after rcv_nxt: out of order, told by SACK
 //
-// A FIN counts only when all before it has been handed over; until then it is not acknowledged. The
-// peer would send it again, but we remember it.
+// A FIN that is reached in order is acknowledged, but for the worker, and for the state, it counts
+// only when all before it has been handed over. Until then, and when it came early, it is
+// remembered.
 
 #include "dataplane/net/tcp/receive.h"
 
@@ -32,6 +33,12 @@ static void remove_run(struct tcp_work_receive *r, uint32_t at)
 {
 	r->kept_count--;
 	memmove(&r->kept[at], &r->kept[at + 1], (r->kept_count - at) * sizeof(r->kept[0]));
+}
+
+// Whether the peer's FIN is reached: what is beyond is nothing.
+static bool has_reached_fin(const struct tcp_conn *c, const struct tcp_work *w)
+{
+	return w && w->receive.has_fin && w->receive.fin_seq + 1 == c->rcv_nxt;
 }
 
 // Put bytes that no run holds before run `at`, or at the end of the one before it. Returns how many
@@ -73,9 +80,10 @@ static void join_runs(struct tcp *t, struct tcp_work_receive *r)
 
 // Keep what of `text` no run holds. Stops, counting, where there is no room. A segment that lies in
 // a run altogether makes it the one that changed last (RFC 2018 4: the first block holds the
-// segment that triggered it).
-static void keep(struct tcp *t, struct tcp_work_receive *r, uint32_t seq, struct span text)
+// segment that triggered it). Returns how much was kept.
+static uint32_t keep(struct tcp *t, struct tcp_work_receive *r, uint32_t seq, struct span text)
 {
+	uint32_t kept = 0;
 	for (uint32_t at = 0; text.len > 0; at++) {
 		bool is_last = at == r->kept_count;
 		uint32_t gap = is_last ? UINT32_MAX : r->kept[at].from - seq;
@@ -86,21 +94,23 @@ static void keep(struct tcp *t, struct tcp_work_receive *r, uint32_t seq, struct
 				continue;
 			r->kept[at].changed = ++r->changes;
 			if (inside >= text.len)
-				return;
+				break;
 			text = span_from(text, inside);
 			seq = end;
 			continue;
 		}
 		struct span piece = {text.at, text.len < gap ? text.len : gap};
 		uint32_t had = r->kept_count, taken = put_piece(t, r, at, seq, piece);
+		kept += taken;
 		if (taken < piece.len) {
 			tcp_count(t, TCP_receive_none);
-			return;
+			break;
 		}
 		text = span_from(text, taken);
 		seq += taken;
 		at -= had == r->kept_count; // it went to the run before: this one is still ahead
 	}
+	return kept;
 }
 
 // Drop what of the runs lies before rcv_nxt, which text in order has passed over.
@@ -117,27 +127,25 @@ static void drop_passed(struct tcp *t, struct tcp_conn *c, struct tcp_work_recei
 	}
 }
 
-// If the first run has become in order, move rcv_nxt to its end.
+// If the first run has become in order, move rcv_nxt to its end, and beyond the FIN if it is there.
 static void advance(struct tcp_conn *c, struct tcp_work_receive *r)
 {
-	if (r->kept_count > 0 && !tcp_after(r->kept[0].from, c->rcv_nxt)) {
+	uint32_t was = c->rcv_nxt;
+	if (r->kept_count > 0 && !tcp_after(r->kept[0].from, c->rcv_nxt))
 		c->rcv_nxt = end_of(&r->kept[0]);
+	if (r->has_fin && r->fin_seq == c->rcv_nxt)
+		c->rcv_nxt++;
+	if (c->rcv_nxt != was)
 		c->flags |= TCP_CONN_ACK_DUE | TCP_CONN_ACK_NOW;
-	}
 }
 
-static bool take_fin(struct tcp *t, struct tcp_conn *c)
+// The worker has all: tell it of the FIN.
+static bool tell_fin(struct tcp *t, struct tcp_conn *c)
 {
-	receive_drop(t, c); // beyond a FIN there is nothing
-	c->rcv_nxt++;
+	receive_drop(t, c);
 	c->flags |= TCP_CONN_ACK_DUE | TCP_CONN_ACK_NOW | TCP_CONN_EOF_TOLD;
 	tcp_tell(t, c, STREAM_EOF, (struct span){0});
 	return true;
-}
-
-static bool is_fin_next(const struct tcp_conn *c, const struct tcp_work *w)
-{
-	return w && w->receive.has_fin && w->receive.fin_seq == c->rcv_nxt && !is_owed(c, w);
 }
 
 // What is in order while all before it was handed over.
@@ -145,22 +153,29 @@ static bool take_in_order(struct tcp *t, struct tcp_conn *c, struct span text, b
 {
 	if (text.len > 0)
 		receive_in_order(t, c, text);
-	if (has_fin)
-		return take_fin(t, c);
+	if (has_fin) {
+		c->rcv_nxt++;
+		return tell_fin(t, c);
+	}
 	struct tcp_work *w = work_of(t, c);
 	if (!w || (w->receive.kept_count == 0 && !w->receive.has_fin))
 		return false;
+	c->flags |= TCP_CONN_ACK_DUE | TCP_CONN_ACK_NOW; // a gap fills (RFC 5681 4.2)
 	drop_passed(t, c, &w->receive);
 	advance(c, &w->receive);
-	return is_fin_next(c, w) && take_fin(t, c);
+	return has_reached_fin(c, w) && !is_owed(c, w) && tell_fin(t, c);
 }
 
 bool receive_take(struct tcp *t, struct tcp_conn *c, uint32_t seq, struct span text, bool has_fin)
 {
 	bool is_next = seq == c->rcv_nxt;
-	if (is_next && !is_owed(c, work_of(t, c)) && !(c->flags & TCP_CONN_PAUSED))
+	struct tcp_work *w = work_of(t, c);
+	if (has_reached_fin(c, w))
+		return false;
+	if (is_next && !is_owed(c, w) && !(c->flags & TCP_CONN_PAUSED))
 		return take_in_order(t, c, text, has_fin);
-	struct tcp_work *w = work_take(t, c);
+	c->flags |= TCP_CONN_ACK_DUE | TCP_CONN_ACK_NOW;
+	w = work_take(t, c);
 	if (!w) {
 		tcp_count(t, TCP_receive_none);
 		return false;
@@ -169,13 +184,9 @@ bool receive_take(struct tcp *t, struct tcp_conn *c, uint32_t seq, struct span t
 		w->receive.has_fin = true;
 		w->receive.fin_seq = seq + (uint32_t)text.len;
 	}
-	if (text.len == 0)
-		return false;
-	if (!is_next)
+	if (keep(t, &w->receive, seq, text) > 0 && !is_next)
 		tcp_count(t, TCP_out_of_order);
-	keep(t, &w->receive, seq, text);
 	join_runs(t, &w->receive);
-	c->flags |= TCP_CONN_ACK_DUE | TCP_CONN_ACK_NOW;
 	advance(c, &w->receive);
 	return false;
 }
@@ -188,7 +199,7 @@ bool receive_has_owed(const struct tcp *t, const struct tcp_conn *c)
 bool receive_has_more(const struct tcp *t, const struct tcp_conn *c)
 {
 	const struct tcp_work *w = work_of(t, c);
-	return !(c->flags & TCP_CONN_PAUSED) && (is_owed(c, w) || is_fin_next(c, w));
+	return !(c->flags & TCP_CONN_PAUSED) && (is_owed(c, w) || has_reached_fin(c, w));
 }
 
 // Room among the events, less EOF and CLOSED, which may follow what is handed over.
@@ -233,7 +244,8 @@ bool receive_more(struct tcp *t, struct tcp_conn *c)
 	if (told < c->mss && window_now(t, c) > told) // the peer may be waiting for it
 		c->flags |= TCP_CONN_ACK_DUE | TCP_CONN_ACK_NOW;
 	// EOF, and CLOSED if that was the last.
-	return is_fin_next(c, w) && t->event_max - t->event_count >= 2 && take_fin(t, c);
+	return has_reached_fin(c, w) && !is_owed(c, w) && t->event_max - t->event_count >= 2 &&
+	       tell_fin(t, c);
 }
 
 uint16_t receive_window(const struct tcp *t, struct tcp_conn *c)

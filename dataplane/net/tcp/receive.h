@@ -15,8 +15,10 @@ static inline void receive_in_order(struct tcp *t, struct tcp_conn *c, struct sp
 {
 	tcp_tell(t, c, STREAM_DATA, text);
 	c->rcv_nxt += (uint32_t)text.len;
-	// Every second segment is acknowledged at once (RFC 9293 3.8.6.3), whatever its size.
-	c->flags |= c->flags & TCP_CONN_ACK_DUE ? TCP_CONN_ACK_NOW : TCP_CONN_ACK_DUE;
+	// Every second segment is acknowledged at once (RFC 9293 3.8.6.3), whatever its size; so is
+	// one that a NIC has made of several.
+	bool is_second = c->flags & TCP_CONN_ACK_DUE || text.len > c->mss;
+	c->flags |= is_second ? TCP_CONN_ACK_DUE | TCP_CONN_ACK_NOW : TCP_CONN_ACK_DUE;
 	tcp_count_many(t, TCP_bytes_in, text.len);
 }
 

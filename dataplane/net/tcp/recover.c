@@ -131,6 +131,8 @@ uint32_t recover_acked(const struct tcp_conn *c, struct tcp_work_send *s, uint32
 
 uint32_t recover_duplicate(const struct tcp_conn *c, struct tcp_work_send *s)
 {
+	if (s->sending == TCP_SENDING_LOSS)
+		return 0; // it may be the echo of what was sent again in vain
 	// All but the first segment may have arrived.
 	const uint32_t flight = c->snd_nxt - c->snd_una;
 	const uint32_t most = flight > c->mss ? flight - c->mss : 0;
@@ -159,9 +161,10 @@ bool recover_is_called_for(const struct tcp_conn *c, const struct tcp_work_send 
 		return false;
 	if (has_sack(c) && tcp_after(lost_edge(c, s), c->snd_una))
 		return true;
-	// Without SACK, duplicates may be the echo of what a timeout sent again: RFC 6582 3.2.
-	return s->duplicates >= RECOVER_DUPLICATES &&
-	       (has_sack(c) || tcp_after(c->snd_una, s->recover));
+	// Without SACK, duplicates may be the echo of what was sent again in vain: RFC 6582 3.2.
+	const bool may_echo = !has_sack(c) && s->ssthresh != CUBIC_WINDOW_MAX &&
+			      !tcp_after(c->snd_una, s->recover);
+	return s->duplicates >= RECOVER_DUPLICATES && !may_echo;
 }
 
 // The first segment in flight, or as much of it as is missing.
@@ -173,10 +176,11 @@ static uint32_t head_end(const struct tcp_conn *c, const struct tcp_work_send *s
 	return c->snd_una + len;
 }
 
-// What was in flight, no more than the window, is what the loss is measured by (RFC 9438 4.6).
-static void reduce(struct tcp_conn *c, struct tcp_work_send *s)
+void recover_reduce(const struct tcp_conn *c, struct tcp_work_send *s, uint32_t flight)
 {
-	s->ssthresh = cubic_lost(&s->cubic, smaller(s->cwnd, c->snd_nxt - c->snd_una), c->mss);
+	if (s->ssthresh == CUBIC_WINDOW_MAX)
+		s->cubic = (struct tcp_cubic){0}; // the first: what is there is of another life
+	s->ssthresh = cubic_lost(&s->cubic, smaller(s->cwnd, flight), c->mss);
 }
 
 // RFC 6937: cwnd such that what leaves is to what arrives as ssthresh is to what was in flight.
@@ -203,12 +207,13 @@ static void proportion(
 
 void recover_fast(struct tcp_conn *c, struct tcp_work_send *s)
 {
-	reduce(c, s);
+	recover_reduce(c, s, c->snd_nxt - c->snd_una);
 	s->sending = TCP_SENDING_FAST;
 	s->recover = c->snd_nxt;
 	s->again_to = c->snd_una;
 	s->lost_to = later(lost_edge(c, s), head_end(c, s));
 	s->head_mark = c->snd_nxt;
+	s->rescued = c->snd_una; // not before that is known to have arrived
 	s->prr_flight = c->snd_nxt - c->snd_una;
 	s->prr_delivered = s->prr_out = 0;
 	s->probing = TCP_PROBING_NOT;
@@ -236,7 +241,7 @@ void recover_timeout(struct tcp_conn *c, struct tcp_work_send *s, uint32_t stamp
 		// RFC 5681 3.1: once for a window, however often it times out.
 		s->prior_ssthresh = s->ssthresh;
 		s->again_stamp = stamp;
-		reduce(c, s);
+		recover_reduce(c, s, c->snd_nxt - c->snd_una);
 	}
 	// RFC 2018 8: who holds what it has not acknowledged at snd_una has thrown it away.
 	if (has_sack(c) && s->score_count > 0 && s->scores[0].from == c->snd_una)
@@ -296,17 +301,25 @@ void recover_sent(struct tcp_conn *c, struct tcp_work_send *s, uint32_t seq, uin
 	if (seq == c->snd_una) {
 		// RFC 5681 4.3: a retransmission lost is a second loss.
 		if (tcp_after(s->again_to, seq))
-			reduce(c, s);
+			recover_reduce(c, s, c->snd_nxt - c->snd_una);
 		s->head_mark = c->snd_nxt;
+		s->alarm = TCP_ALARM_NONE; // it has a whole timeout to be acknowledged in
 	}
-	if (tcp_before(seq, s->recover))
+	// A segment of what is lost may have been filled with what is new.
+	if (tcp_before(seq, s->lost_to))
+		s->lost_to = later(s->lost_to, seq + len);
+	if (tcp_before(seq, s->recover) || tcp_before(seq, s->lost_to))
 		s->again_to = later(s->again_to, seq + len);
 }
 
 uint32_t recover_next(
 	const struct tcp_conn *c, const struct tcp_work_send *s, bool any, uint32_t *seq)
 {
-	const uint32_t end = any ? s->recover : s->lost_to;
+	const uint32_t above = s->score_count > 0 ? s->scores[s->score_count - 1].from : c->snd_una;
+	// What was sent since recovery began is in flight, unless it is known to be lost:
+	// recover_sent() does not note that it was sent again.
+	const uint32_t most = tcp_before(above, s->recover) ? above : s->recover;
+	const uint32_t end = any ? later(most, s->lost_to) : s->lost_to;
 	if (is_lost_again(c, s)) {
 		*seq = c->snd_una;
 		return head_end(c, s) - c->snd_una;
@@ -321,4 +334,21 @@ uint32_t recover_next(
 	}
 	*seq = at;
 	return tcp_before(at, next) ? next - at : 0;
+}
+
+uint32_t recover_rescue(const struct tcp_conn *c, struct tcp_work_send *s, uint32_t *seq)
+{
+	if (!has_sack(c) || s->sending != TCP_SENDING_FAST || !tcp_after(c->snd_una, s->rescued))
+		return 0;
+	uint32_t from = c->snd_una, to = c->snd_nxt;
+	for (uint32_t i = s->score_count; i-- > 0;) {
+		if (s->scores[i].to != to) {
+			from = s->scores[i].to;
+			break;
+		}
+		to = s->scores[i].from;
+	}
+	s->rescued = s->recover;
+	*seq = to - from > c->mss ? to - c->mss : from;
+	return to - *seq;
 }

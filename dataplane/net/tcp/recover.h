@@ -24,6 +24,9 @@ uint32_t recover_duplicate(const struct tcp_conn *c, struct tcp_work_send *s);
 // Whether fast recovery should begin: three duplicates, or as much as that above snd_una.
 bool recover_is_called_for(const struct tcp_conn *c, const struct tcp_work_send *s);
 
+// A loss: ssthresh falls, by what was in flight and no more than the window (RFC 9438 4.6).
+void recover_reduce(const struct tcp_conn *c, struct tcp_work_send *s, uint32_t flight);
+
 // Begin fast recovery; a timeout's; or, for no fault of the network, send all in flight again.
 void recover_fast(struct tcp_conn *c, struct tcp_work_send *s);
 void recover_timeout(struct tcp_conn *c, struct tcp_work_send *s, uint32_t stamp);
@@ -37,8 +40,11 @@ void recover_go_on(struct tcp_conn *c, struct tcp_work_send *s, uint32_t acked, 
 // [seq, seq + len) was sent during recovery, for the first time or again.
 void recover_sent(struct tcp_conn *c, struct tcp_work_send *s, uint32_t seq, uint32_t len);
 
-// What to send again next (RFC 6675 NextSeg): what is lost (rule 1); with `any`, what is not known
-// to be (rule 3).
-// Returns its length, not cut to segments; 0: nothing.
+// What to send again next (RFC 6675 NextSeg): what is lost (rule 1); with `any`, all that the peer
+// has received something above (rule 3). Returns its length, not cut to segments; 0: nothing.
 uint32_t recover_next(
 	const struct tcp_conn *c, const struct tcp_work_send *s, bool any, uint32_t *seq);
+
+// The last segment, when nothing else is left to send and nothing above it could tell of its loss:
+// once until all of it is acknowledged (rule 4). Returns its length; 0: not now.
+uint32_t recover_rescue(const struct tcp_conn *c, struct tcp_work_send *s, uint32_t *seq);

@@ -51,6 +51,12 @@ void reply_reset(struct tcp *t, const struct tcp_segment *segment)
 	send_out(t, &out);
 }
 
+// Our timestamp for who sent a segment.
+static uint32_t timestamp_for(const struct tcp *t, const struct tcp_segment *segment)
+{
+	return t->now_ms + syncookie_ts_offset(&t->syncookie, &segment->local, &segment->peer);
+}
+
 // Scale and SACK stand in the timestamp, so without one neither is offered.
 static void put_syn_options(struct tcp *t, const struct tcp_segment *syn, struct tcp_out *out)
 {
@@ -61,18 +67,17 @@ static void put_syn_options(struct tcp *t, const struct tcp_segment *syn, struct
 		.scale = syn->has_scale ? syn->scale : SYNCOOKIE_SCALE_NONE,
 		.has_sack = syn->has_sack_permitted,
 	};
-	uint32_t now = t->now_ms + syncookie_ts_offset(&t->syncookie, &syn->local, &syn->peer);
 	put32(out, options.has_sack ? OPTION_SACK_TIMESTAMP_HEAD : OPTION_NOPS_TIMESTAMP_HEAD);
-	put32(out, syncookie_ts_write(now, options));
+	put32(out, syncookie_ts_write(timestamp_for(t, syn), options));
 	put32(out, syn->ts_value);
 	if (syn->has_scale)
 		put32(out, OPTION_SCALE_HEAD | t->scale);
 }
 
-void reply_syn(struct tcp *t, const struct tcp_segment *syn)
+void reply_syn(struct tcp *t, const struct tcp_segment *syn, uint32_t number)
 {
 	struct tcp_out out = answer(syn, TCP_SYN | TCP_ACK);
-	out.seq = syncookie_make(&t->syncookie, syn);
+	out.seq = number;
 	out.ack = syn->seq + 1; // data on a SYN is sent again
 	out.window = tcp_first_window(t);
 	put_syn_options(t, syn, &out);
@@ -88,7 +93,7 @@ void reply_wait(
 	out.ack = entry->rcv_nxt;
 	if (entry->ts_recent) { // 0: none were agreed on
 		put32(&out, OPTION_NOPS_TIMESTAMP_HEAD);
-		put32(&out, t->now_ms + entry->ts_offset);
+		put32(&out, timestamp_for(t, segment));
 		put32(&out, entry->ts_recent);
 	}
 	send_out(t, &out);

@@ -6,8 +6,9 @@
 // A RST to a segment that belongs to nothing (RFC 9293 3.5.2), unless it is one itself.
 void reply_reset(struct tcp *t, const struct tcp_segment *segment);
 
-// A SYN-ACK with a cookie.
-void reply_syn(struct tcp *t, const struct tcp_segment *syn);
+// A SYN-ACK.
+//   number  ours: the cookie
+void reply_syn(struct tcp *t, const struct tcp_segment *syn, uint32_t number);
 
 // The last ACK of a connection in TIME_WAIT.
 void reply_wait(

@@ -28,7 +28,6 @@ static struct tcp_work *begin(struct tcp *t, struct tcp_conn *c)
 		s->cwnd = output_initial_window(c);
 		s->ssthresh = CUBIC_WINDOW_MAX;
 		s->window_max = c->snd_wnd;
-		s->recover = c->snd_una - 1;
 	}
 	if (!send_is_idle(t, c))
 		return work;
@@ -54,8 +53,10 @@ size_t send_write(struct tcp *t, struct tcp_conn *c, const struct span *parts, u
 {
 	assert(!(c->flags & TCP_CONN_FIN_QUEUED));
 	struct tcp_work *work = begin(t, c);
-	if (!work)
+	if (!work) {
+		tcp_count(t, TCP_send_none);
 		return 0;
+	}
 	struct tcp_queue *queue = &work->send.queue;
 	size_t taken = 0;
 	for (unsigned i = 0; i < count; i++) {
@@ -127,14 +128,8 @@ void send_reset(struct tcp *t, struct tcp_conn *c)
 
 void send_shrink(struct tcp *t, struct tcp_conn *c, uint16_t mss)
 {
-	if (mss < TCP_MSS_MIN)
-		mss = TCP_MSS_MIN;
-	if (mss >= c->mss)
-		return;
-	c->mss = mss;
-	tcp_count(t, TCP_mss_lowered);
 	struct tcp_work *work = work_of(t, c);
-	if (!work || c->snd_nxt == c->snd_una)
+	if (!output_lower(t, c, mss) || !work || c->snd_nxt == c->snd_una)
 		return;
 	recover_resend(c, &work->send);
 	let_go(t, c, work);
@@ -151,10 +146,11 @@ void send_drop(struct tcp *t, struct tcp_conn *c)
 	work->send.alarm = TCP_ALARM_NONE;
 }
 
-// The peer's window (RFC 9293 3.10.7.4 step 5). Returns whether it changed.
+// The peer's window (RFC 9293 3.10.7.4 step 5). A segment that acknowledges more is the newer one
+// even if its number is lower, since a peer that sends again goes back. Returns whether it changed.
 static bool take_window(struct tcp_conn *c, const struct tcp_segment *segment)
 {
-	if (tcp_after(c->snd_wl1, segment->seq))
+	if (tcp_after(c->snd_wl1, segment->seq) && segment->ack == c->snd_una)
 		return false; // an older segment, late
 	const uint32_t window = (uint32_t)segment->window << (c->scales & 0x0f);
 	const bool is_other = window != c->snd_wnd;
@@ -232,7 +228,7 @@ static void end_probe(
 	s->probing = TCP_PROBING_NOT;
 	if (is_needless || s->sending != TCP_SENDING_OPEN)
 		return;
-	s->ssthresh = cubic_lost(&s->cubic, s->cwnd, c->mss);
+	recover_reduce(c, s, s->cwnd);
 	s->cwnd = s->ssthresh;
 }
 

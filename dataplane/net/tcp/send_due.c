@@ -135,9 +135,9 @@ static void probe(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
 static void suspect(struct tcp *t, struct tcp_conn *c)
 {
 	if (c->rto_backoff == SHRINK_AFTER && c->snd_nxt - c->snd_una > SHRINK_TO)
-		send_shrink(t, c, SHRINK_TO);
+		output_lower(t, c, SHRINK_TO);
 	if (c->rto_backoff == SHRINK_AGAIN_AFTER && c->snd_nxt - c->snd_una > TCP_MSS_MIN)
-		send_shrink(t, c, TCP_MSS_MIN);
+		output_lower(t, c, 0); // to the floor
 }
 
 static void time_out(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
@@ -145,8 +145,8 @@ static void time_out(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
 	tcp_count(t, TCP_rto_expired);
 	rtt_back_off(c);
 	work->send.is_doubtful = true;
-	recover_timeout(c, &work->send, send_timestamp(t, c));
 	suspect(t, c);
+	recover_timeout(c, &work->send, send_timestamp(t, c));
 	output_all(t, c, work);
 	work->send.alarm = TCP_ALARM_NONE;
 }
@@ -157,10 +157,8 @@ bool send_due(struct tcp *t, struct tcp_conn *c)
 	if (!work || work->send.alarm == TCP_ALARM_NONE)
 		return true;
 	struct tcp_work_send *s = &work->send;
-	if (s->alarm != TCP_ALARM_COOL && !tcp_before(t->now_ms, end_ms(t, s))) {
-		tcp_count(t, TCP_gave_up);
+	if (s->alarm != TCP_ALARM_COOL && !tcp_before(t->now_ms, end_ms(t, s)))
 		return false;
-	}
 	if (tcp_before(t->now_ms, s->alarm_ms))
 		return true;
 	if (s->alarm == TCP_ALARM_COOL) {

@@ -13,19 +13,18 @@ struct siphash_key {
 // Of `len` bytes.
 uint64_t siphash(struct siphash_key key, const void *bytes, size_t len);
 
-// Of `count` 64-bit words: the same as of their bytes in little-endian order. Inline, for counts
-// known when compiling.
-static inline uint64_t siphash_words(struct siphash_key key, const uint64_t *words, unsigned count);
-
+// Its inside, here so that the form for words is inlined.
 struct siphash_state {
 	uint64_t v0, v1, v2, v3;
 };
 
+// x, its bits moved up and around.
 static inline uint64_t siphash_rotate(uint64_t x, unsigned bits)
 {
 	return x << bits | x >> (64 - bits);
 }
 
+// SipRound.
 static inline void siphash_rounds(struct siphash_state *s, unsigned rounds)
 {
 	for (unsigned i = 0; i < rounds; i++) {
@@ -42,6 +41,7 @@ static inline void siphash_rounds(struct siphash_state *s, unsigned rounds)
 	}
 }
 
+// The state of a key, before any word.
 static inline struct siphash_state siphash_begin(struct siphash_key key)
 {
 	return (struct siphash_state){
@@ -52,6 +52,7 @@ static inline struct siphash_state siphash_begin(struct siphash_key key)
 	};
 }
 
+// One word.
 static inline void siphash_word(struct siphash_state *s, uint64_t word)
 {
 	s->v3 ^= word;
@@ -59,6 +60,7 @@ static inline void siphash_word(struct siphash_state *s, uint64_t word)
 	s->v0 ^= word;
 }
 
+// The hash, after the last word.
 static inline uint64_t siphash_end(struct siphash_state *s)
 {
 	s->v2 ^= 0xff;
@@ -66,6 +68,7 @@ static inline uint64_t siphash_end(struct siphash_state *s)
 	return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
 }
 
+// Of `count` 64-bit words: the same as of their bytes in little-endian order.
 static inline uint64_t siphash_words(struct siphash_key key, const uint64_t *words, unsigned count)
 {
 	struct siphash_state s = siphash_begin(key);

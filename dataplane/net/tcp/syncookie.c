@@ -1,13 +1,11 @@
 // Making and checking what syncookie.h describes.
 //
-// One SipHash over the tuple and the four told bits gives 64 bits that nobody else knows: 20 of
-// them stand in the cookie, the rest key a multiply-shift hash of the peer's number (Dietzfelbinger
-// et al. 1997) of 8 bits. A guess succeeds once in 2^27, since two keys are good at a time.
-//
-// The two parts tell a stranger (20 bits wrong: RST) from a segment of a connection that we are
-// about to have, whose first one is still on its way (8 bits wrong: silence, it will be sent
-// again). Were the number left out, any later segment of an upload that we have reset would open a
-// new connection in the midst of it.
+// Both parts are right: the segment opens the connection. A guess succeeds once in 2^27, since two
+// keys are good at a time. Only the tuple's is: it belongs to a connection that we are about to
+// have, whose first segment was lost or overtaken and will come; it is dropped in silence. (A
+// stranger's is mistaken for that once in 500, and then has no RST.) Were the peer's number left
+// out, any later segment of an upload that we have reset would open a new connection in the midst
+// of it; so it has the larger part.
 
 #include "dataplane/net/tcp/syncookie.h"
 
@@ -16,15 +14,20 @@
 #include <assert.h>
 #include <string.h>
 
+#define TUPLE_BITS 10u
+#define NUMBER_BITS 18u
+#define NUMBER_MASK ((1u << NUMBER_BITS) - 1)
 #define TOLD_BITS 4u
 #define HAS_TIMESTAMP 0x8u
 #define MSS_INDEX 0x7u
 #define OPTION_SACK 0x10u
 #define OPTION_SCALE 0x0fu
+#define MSS_V6_UNSAID 1220u
 #define TS_LOW ((1u << SYNCOOKIE_TS_BITS) - 1)
 
 // The floor first; then what tunnels, IPv6 and PPPoE leave of Ethernet's 1460; then jumbo frames.
 static const uint16_t syncookie_mss[] = {TCP_MSS_MIN, 1220, 1300, 1360, 1400, 1440, 1460, 8940};
+static_assert(TUPLE_BITS + NUMBER_BITS + TOLD_BITS == 32, "all of a number");
 static_assert(sizeof(syncookie_mss) / sizeof(syncookie_mss[0]) == MSS_INDEX + 1, "three bits");
 
 static struct siphash_key derive(struct siphash_key from, uint64_t label)
@@ -63,40 +66,49 @@ static uint64_t hash_tuple(struct siphash_key key, const struct stream_address *
 	return siphash_words(key, words, 5);
 }
 
-static uint32_t seal_number(uint64_t hash, uint32_t number)
+// The two sealed parts for a key.
+struct seal {
+	uint32_t tuple, number;
+};
+
+static struct seal seal_for(struct siphash_key key, const struct stream_address *local,
+	const struct stream_address *peer, unsigned told, uint32_t number)
 {
-	uint32_t factor = (uint32_t)hash | 1, pad = (uint32_t)(hash >> 32);
-	return (uint8_t)((number * factor >> 24) + pad);
+	uint64_t words[] = {hash_tuple(key, local, peer, told), number};
+	return (struct seal){(uint32_t)(words[0] >> (64 - TUPLE_BITS)),
+		(uint32_t)(siphash_words(key, words, 2) >> (64 - NUMBER_BITS))};
 }
 
 uint32_t syncookie_make(const struct syncookie *syncookie, const struct tcp_segment *syn)
 {
-	unsigned index = MSS_INDEX, mss = syn->has_mss ? syn->mss : TCP_MSS_MIN;
+	unsigned index = MSS_INDEX, unsaid = tcp_is_v4(&syn->local) ? TCP_MSS_MIN : MSS_V6_UNSAID;
+	unsigned mss = syn->has_mss ? syn->mss : unsaid; // RFC 9293 3.7.1
 	while (index > 0 && syncookie_mss[index] > mss)
 		index--;
 	unsigned told = index | (syn->has_timestamp ? HAS_TIMESTAMP : 0);
-	uint64_t hash = hash_tuple(syncookie->slots[0], &syn->local, &syn->peer, told);
-	return (uint32_t)(hash >> 44) << 12 | seal_number(hash, syn->seq) << TOLD_BITS | told;
+	struct seal seal = seal_for(syncookie->slots[0], &syn->local, &syn->peer, told, syn->seq);
+	return seal.tuple << (32 - TUPLE_BITS) | seal.number << TOLD_BITS | told;
 }
 
 enum syncookie_result syncookie_check(const struct syncookie *syncookie,
 	const struct tcp_segment *segment, struct syncookie_told *told)
 {
 	uint32_t cookie = segment->ack - 1, bits = cookie & (HAS_TIMESTAMP | MSS_INDEX);
+	enum syncookie_result result = SYNCOOKIE_BAD;
 	for (unsigned age = 0; age < 3; age++) {
-		uint64_t hash =
-			hash_tuple(syncookie->slots[age], &segment->local, &segment->peer, bits);
-		if (hash >> 44 != cookie >> 12)
+		struct seal seal = seal_for(syncookie->slots[age], &segment->local, &segment->peer,
+			bits, segment->seq - 1);
+		if (seal.tuple != cookie >> (32 - TUPLE_BITS))
 			continue;
-		if (age == 2)
-			return SYNCOOKIE_LATE;
-		if (seal_number(hash, segment->seq - 1) != (uint8_t)(cookie >> TOLD_BITS))
-			return SYNCOOKIE_OTHER;
-		told->mss = syncookie_mss[bits & MSS_INDEX];
-		told->has_timestamp = bits & HAS_TIMESTAMP;
-		return SYNCOOKIE_GOOD;
+		if (seal.number == (cookie >> TOLD_BITS & NUMBER_MASK)) {
+			told->mss = syncookie_mss[bits & MSS_INDEX];
+			told->has_timestamp = bits & HAS_TIMESTAMP;
+			return age == 2 ? SYNCOOKIE_LATE : SYNCOOKIE_GOOD;
+		}
+		if (age < 2)
+			result = SYNCOOKIE_OTHER;
 	}
-	return SYNCOOKIE_BAD;
+	return result;
 }
 
 uint32_t syncookie_ts_offset(const struct syncookie *syncookie, const struct stream_address *local,

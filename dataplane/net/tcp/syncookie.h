@@ -2,11 +2,11 @@
 // of it, sealed; nothing is kept (RFC 4987 3.6; Bernstein 1996). It is also the keyed ISN of RFC
 // 6528: unguessable, and of the tuple and the time.
 //
-//   31       12 11        4   3   2   0
-//   ┌──────────┬───────────┬─────┬─────┐   tuple  SipHash of addresses, ports and the low four bits
-//   │  tuple   │  peer ISN │ ts  │ mss │   peer ISN  SipHash of the former and of the SYN's number
-//   └──────────┴───────────┴─────┴─────┘   ts     the SYN offered timestamps
-//                                          mss    index of syncookie_mss[]
+//   31      22 21           4   3   2   0
+//   ┌─────────┬──────────────┬─────┬─────┐   tuple  SipHash of addresses, ports, the low four bits
+//   │  tuple  │    number    │ ts  │ mss │   number SipHash of that and of the SYN's number
+//   └─────────┴──────────────┴─────┴─────┘   ts     the SYN offered timestamps
+//                                            mss    index of syncookie_mss[]
 //
 // With timestamps the low five bits of our timestamp value hold the peer's scale (15: none offered)
 // and whether it permits SACK; without them both are given up.

@@ -201,6 +201,10 @@ struct tcp_stats {
 	_Atomic uint64_t counters[TCP_COUNTERS_COUNT]; // written: the worker; any thread may read
 	_Atomic uint32_t open, waiting, working; // connections, TIME_WAITs, works in use now
 };
+
+// What is counted; any thread may read it.
 const struct tcp_stats *tcp_stats(const struct tcp *t);
+
+// A counter's name and what it counts.
 const char *tcp_counter_name(enum tcp_counter counter);
 const char *tcp_counter_text(enum tcp_counter counter);

@@ -15,6 +15,7 @@ struct tcp_wait {
 	uint32_t *heads; // index + 1
 	uint32_t max, mask;
 	uint32_t oldest, count; // with holes
+	uint32_t waiting; // without them, and without those that are over
 };
 
 static uint32_t head_count(uint32_t max)
@@ -72,6 +73,7 @@ void wait_remove(struct tcp_wait *wait, struct tcp_wait_entry *entry)
 	}
 	*link = entry->next;
 	entry->tuple = 0;
+	wait->waiting -= !entry->is_over;
 }
 
 // Drop the oldest. Returns whether it was a hole.
@@ -93,11 +95,17 @@ bool wait_add(struct tcp_wait *wait, const struct tcp_wait_entry *entry)
 	if (at >= wait->max)
 		at -= wait->max;
 	wait->count++;
+	wait->waiting += !entry->is_over;
 	uint32_t *head = head_of(wait, entry->tuple);
 	wait->entries[at] = *entry;
 	wait->entries[at].next = *head;
 	*head = at + 1;
 	return had_room;
+}
+
+bool wait_has_room(const struct tcp_wait *wait)
+{
+	return wait->count < wait->max;
 }
 
 struct tcp_wait_entry *wait_find(struct tcp_wait *wait, uint64_t tuple, uint32_t now_ms)
@@ -117,5 +125,5 @@ uint32_t wait_expire(struct tcp_wait *wait, uint32_t now_ms)
 			break;
 		drop_oldest(wait);
 	}
-	return wait->count;
+	return wait->waiting;
 }

@@ -1,5 +1,5 @@
-// The pool of works. One that is taken again is cleared whole but for its scoreboards, which their
-// counts govern.
+// The pool of works, the last given first taken. Only what counts from the start is cleared: the
+// sending half's two lines; the receiving half is given back as empty as it was taken.
 
 #include "dataplane/net/tcp/work.h"
 
@@ -17,6 +17,7 @@ int work_init(struct tcp *t)
 	t->works = aligned_alloc(64, (size_t)count * sizeof(*t->works));
 	if (!t->works)
 		return -ENOMEM;
+	memset(t->works, 0, (size_t)count * sizeof(*t->works));
 	for (uint32_t i = 0; i < count; i++)
 		t->works[i].next_free = i + 1 < count ? i + 2 : 0;
 	t->free_work = 1;
@@ -33,15 +34,12 @@ struct tcp_work *work_take(struct tcp *t, struct tcp_conn *c)
 {
 	if (c->work != 0)
 		return work_of(t, c);
-	if (t->free_work == 0) {
-		tcp_count(t, TCP_work_none);
+	if (t->free_work == 0)
 		return NULL;
-	}
 	c->work = t->free_work;
 	struct tcp_work *work = work_of(t, c);
 	t->free_work = work->next_free;
-	memset(&work->send, 0, offsetof(struct tcp_work_send, scores));
-	memset(&work->receive, 0, offsetof(struct tcp_work_receive, kept));
+	memset(&work->send, 0, offsetof(struct tcp_work_send, cubic));
 	atomic_store_explicit(&t->stats.working,
 		atomic_load_explicit(&t->stats.working, memory_order_relaxed) + 1,
 		memory_order_relaxed);

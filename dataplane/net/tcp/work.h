@@ -59,6 +59,7 @@ struct tcp_work {
 		uint32_t lost_to; // what is not in `scores` below this is lost
 		uint32_t again_to; // what is not in `scores` below this was sent again
 		uint32_t head_mark; // snd_nxt when the segment at snd_una was last sent again
+		uint32_t rescued; // until snd_una is above, no tail is sent again (RFC 6675)
 		uint32_t prr_delivered, prr_out, prr_flight; // RFC 6937
 		uint32_t prior_cwnd, prior_ssthresh; // before a timeout that may prove needless
 		uint32_t again_stamp; // our timestamp when it, or a tail-loss probe, came
@@ -67,7 +68,7 @@ struct tcp_work {
 		uint8_t probing; // enum tcp_probing
 		bool is_persisting; // the peer's closed window was probed
 		uint32_t score_count;
-		struct tcp_cubic cubic;
+		struct tcp_cubic cubic; // counts once ssthresh does: after a loss
 		struct tcp_score scores[TCP_SCORE_MAX]; // ascending, apart
 	} send;
 	struct tcp_work_receive {
@@ -79,6 +80,8 @@ struct tcp_work {
 						    // are in order and wait to be handed over
 	} receive;
 } __attribute__((aligned(64)));
+static_assert(offsetof(struct tcp_work, send.sent_ms) == 64, "line 0 ends where it says");
+static_assert(offsetof(struct tcp_work, send.cubic) <= 128, "two lines without a loss");
 
 // Make the pool of t->plan.works_max. Returns 0 or -ENOMEM.
 int work_init(struct tcp *t);
@@ -90,8 +93,8 @@ static inline struct tcp_work *work_of(const struct tcp *t, const struct tcp_con
 	return c->work ? &t->works[c->work - 1] : NULL;
 }
 
-// The work of a connection, taken from the pool, all zero, if it has none; NULL, counted, when the
-// pool is empty.
+// The work of a connection, taken from the pool, all zero, if it has none; NULL when the pool is
+// empty.
 struct tcp_work *work_take(struct tcp *t, struct tcp_conn *c);
 
 // Give it back: neither half needs it (send_needs_work()), what they held is dropped.
