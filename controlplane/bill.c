@@ -3,6 +3,7 @@
 
 #include "controlplane/bill.h"
 
+#include "controlplane/ports.h"
 #include "controlplane/store/store.h"
 #include "controlplane/trusts.h"
 #include "dataplane/gate/claim.h"
@@ -17,6 +18,7 @@
 #define SESSION_BYTES 200u // of a controller (controller.h)
 #define PRESENT_BYTES 72u
 #define LEFT_BYTES 40u
+#define ENDED_BYTES (ended_bytes(1u << 16) >> 16)
 #define RECORDS_BYTES ((sizeof(struct store_record) + 16) * 8 / 3) // see claims_records()
 #define SAMPLE 1024u
 
@@ -50,7 +52,9 @@ void bill_machine(struct config_machine *machine)
 		sizeof(struct place_line) + BILL_LINE_ENTRIES * sizeof(struct place_entry);
 	const struct config_bill_row known[] = {
 		{"connections", CONFIG_PER_CONNECTION, 1, worker_connection_bytes()},
-		{"streams", CONFIG_PER_CONNECTION, 1, stream_bytes()},
+		{"streams", CONFIG_PER_SOCKET, 1, stream_bytes()},
+		{"network", CONFIG_PER_NETWORK_BYTE, 1, 1},
+		{"ports (DPDK's memory)", CONFIG_PER_PORT_BYTE, 1, 1},
 		{"streams to origins", CONFIG_PER_ORIGIN_CONNECTION, 1, stream_bytes()},
 		{"exchanges with origins", CONFIG_PER_ORIGIN_CONNECTION, 1, exchange_bytes()},
 		{"send buffers", CONFIG_PER_BUFFER_BYTE, 1, 1},
@@ -64,13 +68,17 @@ void bill_machine(struct config_machine *machine)
 		{"sessions", CONFIG_PER_SESSION, 1, SESSION_BYTES},
 		{"records for the store", CONFIG_PER_SESSION, 1, RECORDS_BYTES},
 		{"present", CONFIG_PER_PRESENT, 1, PRESENT_BYTES},
-		{"tickets given back", CONFIG_PER_LEFT, 1, LEFT_BYTES},
-		{"ended sessions", CONFIG_PER_ENDED, 1, ended_bytes(1u << 16) >> 16},
+		{"tickets given back", CONFIG_PER_LEFT, 1,
+			LEFT_BYTES + RECORDS_BYTES + ENDED_BYTES},
+		{"ended sessions", CONFIG_PER_ENDED, 1, ENDED_BYTES},
 		{"TLS to origins", CONFIG_PER_ORIGIN_TLS, 1, tls_stream_bytes() + TLS_STREAM_BYTES},
 	};
 	static struct config_bill_row rows[sizeof(known) / sizeof(known[0])];
 	memcpy(rows, known, sizeof(rows));
 	config_machine_read(machine);
 	machine->ca_error = trusts_error;
-	machine->bill = (struct config_bill){sizeof(rows) / sizeof(rows[0]), rows};
+	machine->bill = (struct config_bill){.row_count = sizeof(rows) / sizeof(rows[0]),
+		.rows = rows,
+		.port_bytes = ports_bytes,
+		.network_bytes = ports_network_bytes};
 }

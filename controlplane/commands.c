@@ -279,6 +279,16 @@ static bool mac_holds(
 	return token_is_signed(wire, tag);
 }
 
+// What is wrong with a text that is no token.
+static const char *token_fault(const char *text)
+{
+	static const char base64url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+					"0123456789-_";
+	if (strlen(text) != TOKEN_TEXT_BYTES || strspn(text, base64url) != TOKEN_TEXT_BYTES)
+		return "want 64 characters of base64url";
+	return "these 64 characters are not those of a ticket or a pass of version 1";
+}
+
 static int command_ticket(
 	void *context, unsigned count, const char *const *arguments, json_t **data, FILE *text)
 {
@@ -288,7 +298,7 @@ static int command_ticket(
 	if (count != 1)
 		return usage(text, "ticket TOKEN");
 	if (!token_decode((struct span){arguments[0], strlen(arguments[0])}, &wire, &token)) {
-		fprintf(text, "this is no token: want 64 characters of base64url\n");
+		fprintf(text, "this is no token: %s\n", token_fault(arguments[0]));
 		return FAILED;
 	}
 	*data = show_token(c, &token, mac_holds(c, &wire, &token));

@@ -8,6 +8,7 @@
 //   resolve.c    names of origin servers
 //   trusts.c     certificates that origins are verified by
 //   faults.c     when to say why one is not spoken to
+//   ports.c      network ports and their memory
 //   show.c       what `show` says
 //   commands.c   what commands do
 #pragma once
@@ -18,6 +19,7 @@
 #include "controlplane/claims/claims.h"
 #include "controlplane/clock.h"
 #include "controlplane/faults.h"
+#include "controlplane/ports.h"
 #include "controlplane/resolve.h"
 #include "controlplane/store/secrets.h"
 #include "controlplane/store/state.h"
@@ -75,7 +77,8 @@ struct control {
 	uint32_t room_count;
 
 	struct snapshot_words words;
-	void *ended_memory;
+	void *ended_memory, *left_memory;
+	struct ports ports; // open with `driver: dpdk`
 	unsigned worker_count;
 	struct worker *workers[WORKER_COUNT_MAX];
 	struct rings *rings[WORKER_COUNT_MAX];

@@ -17,7 +17,7 @@
 
 uint64_t reload_sessions_total(const struct control *c)
 {
-	return config_room_count(c->config) * c->config->sessions_max;
+	return config_room_count(c->config) * (c->config->sessions_max + c->config->left_max);
 }
 
 static struct publish_room room_now(void *context, const struct config_room *config)

@@ -20,5 +20,5 @@ int reload(struct control *c, struct config_report *report, FILE *restart);
 // Log what the configuration says is worth it.
 void reload_log_level(const struct config *config);
 
-// Sessions that all rooms together may hold.
+// Sessions that all rooms together may hold, and tickets given back that they may know.
 uint64_t reload_sessions_total(const struct control *c);

@@ -96,6 +96,55 @@ static struct control_room room_of(struct control *c, const struct config_room *
 	return room;
 }
 
+static void keep(struct control_room *room, uint64_t now_ms)
+{
+	const struct config_room *config = room->config;
+	uint64_t life_s =
+		config->ticket_ttl_s > config->session_s ? config->ticket_ttl_s : config->session_s;
+	atomic_store(&room->line->kept_until_ms, now_ms + life_s * 1000);
+}
+
+void rooms_keep(struct control *c, uint64_t now_ms)
+{
+	for (uint32_t i = 0; i < c->room_count; i++)
+		keep(&c->rooms[i], now_ms);
+}
+
+// Whether nothing of the line can be good any more. One that does not say is kept as long as what
+// the store knows of such rooms.
+static bool line_is_over(struct control *c, struct place_line *line, uint64_t now_ms)
+{
+	for (uint32_t i = 0; i < c->config->sites.count; i++)
+		for (uint32_t j = 0; j < c->config->sites.at[i].rooms.count; j++)
+			if (c->config->sites.at[i].rooms.at[j].line_id == line->line_id)
+				return false;
+	if (line->kept_until_ms == 0)
+		line->kept_until_ms = now_ms + CLAIMS_KEEP_S * 1000ull;
+	return line->kept_until_ms <= now_ms;
+}
+
+void rooms_give_back(struct control *c)
+{
+	const uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
+	const uint64_t key = place_key_of_ms(now_ms);
+	struct place_line *line;
+	for (uint32_t next = 0; (line = place_file_next(c->places, &next));)
+		if (line_is_over(c, line, now_ms) &&
+			!store_put(c->store, &(struct store_record){.kind = STORE_LINE,
+						     .line = {line->line_id, key, key}}))
+			return; // the next start will
+	store_begin(c->store, now_ms);
+	const struct store_status *status = store_poll(c->store, now_ms);
+	if (status->is_pending || status->is_unsaved)
+		return;
+	for (uint32_t next = 0; (line = place_file_next(c->places, &next));) {
+		uint32_t line_id = line->line_id;
+		if (line_is_over(c, line, now_ms) && place_file_give_back(c->places, line) == 0)
+			log_info(
+				"line %08x given back: its room is gone, its tickets too", line_id);
+	}
+}
+
 // Give a fresh room its line and controller. Returns 0 or -errno.
 static int begin_room(struct control *c, struct control_room *room)
 {
@@ -110,6 +159,7 @@ static int begin_room(struct control *c, struct control_room *room)
 	if (!room->line)
 		return -ENOSPC;
 	place_begin(room->line, now_ms / PLACE_SLOT_MS);
+	keep(room, now_ms);
 	room->controller = controller_create(&limits, &bounds, room->line, now_ms);
 	return room->controller ? 0 : -ENOMEM;
 }
@@ -178,15 +228,23 @@ static void load_one(void *context, const struct store_record *record)
 	snprintf(room->message, sizeof(room->message), "%s", said->message);
 }
 
+// The line of a new room, to be raised to what the store knows.
+static struct place_line *new_line(void *context, uint32_t line_id)
+{
+	const struct loading *loading = context;
+	const struct control_room *room = find_line(loading->rooms, loading->count, line_id);
+	return room && !room->controller ? place_file_line(loading->c->places, line_id) : NULL;
+}
+
 // Make what is new among `rooms` and restore what the store knows of it, beside the rooms in force,
 // which the claims are not to forget until nothing can fail any more.
 static int begin_rooms(struct control *c, struct control_room *rooms, uint32_t count)
 {
-	int ret = 0;
+	struct loading loading = {c, rooms, count};
+	int ret = claims_restore_lines(c->store, new_line, &loading);
 	for (uint32_t i = 0; i < count && ret == 0; i++)
 		if (!rooms[i].controller)
 			ret = begin_room(c, &rooms[i]);
-	struct loading loading = {c, rooms, count};
 	if (ret == 0)
 		ret = store_load(c->store, STORE_ROOM, CLAIMS_RESTORE_MAX, load_one, &loading);
 	if (ret < 0)

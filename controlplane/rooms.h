@@ -12,6 +12,14 @@
 // Returns 0, or -errno and nothing has changed.
 int rooms_set(struct control *c);
 
+// Give back the lines of rooms that are configured no more and of which nothing can be good. The
+// store knows before, so that a room of that name, should it return, begins behind all of theirs.
+// At start, before rooms_set().
+void rooms_give_back(struct control *c);
+
+// Note for how long tickets and passes of each room may be good from now on. Once a second.
+void rooms_keep(struct control *c, uint64_t now_ms);
+
 // The room of that name, or of that line, or NULL.
 struct control_room *rooms_find(struct control *c, const char *name);
 struct control_room *rooms_find_line(struct control *c, uint32_t line_id);

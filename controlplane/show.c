@@ -3,6 +3,7 @@
 #include "controlplane/show.h"
 
 #include "controlplane/control.h"
+#include "controlplane/log.h"
 #include "controlplane/rooms.h"
 #include "dataplane/gate/token.h"
 #include "dataplane/tls/fault.h"
@@ -152,10 +153,29 @@ static void add_socket_counters(struct control *c, json_t *list)
 	for (int which = 0; which < SOCKETS_COUNTERS_COUNT; which++) {
 		uint64_t sum = 0;
 		for (unsigned i = 0; i < c->worker_count; i++)
-			sum += sockets_stats(worker_driver(c->workers[i]))->counters[which];
+			sum += sockets_stats(worker_outer(c->workers[i]))->counters[which];
 		add_counter(list, "sockets", sockets_counter_name((enum sockets_counter)which),
 			sockets_counter_text((enum sockets_counter)which), sum);
 	}
+}
+
+// Those of the ports, the network and TCP, with `driver: dpdk`.
+static void add_port_counters(struct control *c, json_t *list)
+{
+#define ADD(part, PART, stats_of) \
+	for (int which = 0; which < PART##_COUNTERS_COUNT; which++) { \
+		uint64_t sum = 0; \
+		for (unsigned i = 0; i < c->worker_count; i++) \
+			sum += (stats_of)->counters[which]; \
+		add_counter( \
+			list, #part, part##_counter_name(which), part##_counter_text(which), sum); \
+	}
+	if (c->started->driver != CONFIG_DRIVER_DPDK)
+		return;
+	ADD(ethdev, ETHDEV, ethdev_stats(ethdev_worker(c->ports.devices, i)))
+	ADD(net, NET, net_stats(worker_driver(c->workers[i])))
+	ADD(tcp, TCP, net_tcp_stats(worker_driver(c->workers[i])))
+#undef ADD
 }
 
 static void add_origin_counters(struct control *c, json_t *list)
@@ -192,6 +212,7 @@ json_t *show_counters(struct control *c)
 	const struct claims_counters *claims = claims_counters(c->claims);
 	add_worker_counters(c, list);
 	add_socket_counters(c, list);
+	add_port_counters(c, list);
 	add_origin_counters(c, list);
 	add_tls_counters(c, list);
 #define X(name, text) add_counter(list, "claims", #name, text, claims->name);
@@ -204,7 +225,11 @@ json_t *show_counters(struct control *c)
 		store->unsaved_count);
 	add_counter(list, "control", "ended", "sessions in the set of those that ended early",
 		ended_count(c->words.ended));
+	add_counter(list, "control", "left", "tickets in the set of those that were given back",
+		ended_count(c->words.left));
 	add_counter(list, "control", "stalls", "times that a worker stood still", c->stalls_total);
+	add_counter(list, "control", "log_lost", "log lines lost: stderr could not take them",
+		log_lost());
 	return list;
 }
 
@@ -220,33 +245,41 @@ json_t *show_store(struct control *c)
 	return store;
 }
 
-static void add_server(
-	struct control *c, json_t *list, const char *site, const struct origin_table_server *server)
+// What all workers together have to do with the server at `index` of the table.
+static struct origin_server_stat server_figures(
+	struct control *c, const struct origin_table *table, uint32_t index)
 {
-	static struct origin_server_stat stats[CONTROL_SERVERS_MAX];
-	uint64_t exchanges = 0, kept = 0, aside_us = 0;
-	uint32_t fault = 0;
+	struct origin_server_stat sum = {0}, one;
+	uint64_t now_us = clock_monotonic_us();
 	for (unsigned i = 0; i < c->worker_count; i++) {
-		uint32_t count = origin_server_stats(
-			worker_origin(c->workers[i]), stats, CONTROL_SERVERS_MAX);
-		for (uint32_t j = 0; j < count; j++) {
-			if (stats[j].id != server->id)
-				continue;
-			exchanges += stats[j].exchanges;
-			kept += stats[j].kept;
-			if (stats[j].aside_us > aside_us)
-				aside_us = stats[j].aside_us;
-			if (stats[j].tls_fault)
-				fault = stats[j].tls_fault;
-		}
+		const struct origin *origin = worker_origin(c->workers[i]);
+		if (!origin_server_stat(origin, index, table->servers[index].id, now_us, &one))
+			continue;
+		sum.exchanges += one.exchanges;
+		sum.kept += one.kept;
+		if (one.aside_us > sum.aside_us)
+			sum.aside_us = one.aside_us;
+		if (one.tls_fault)
+			sum.tls_fault = one.tls_fault;
 	}
+	return sum;
+}
+
+static void add_server(struct control *c, json_t *list, const struct origin_table *table,
+	const struct origin_table_origin *origin, uint32_t index)
+{
+	const struct origin_table_server *server = &table->servers[index];
+	struct origin_server_stat figures = server_figures(c, table, index);
+	const char *tls = !server->tls        ? "no"
+			  : figures.tls_fault ? fault_text(figures.tls_fault)
+					      : "yes";
 	json_t *line = json_object();
-	set(line, "site", json_string(site));
+	set(line, "site", json_stringn(origin->name.at, origin->name.len));
 	set(line, "server", json_stringn(server->name.at, server->name.len));
-	set(line, "requests", number(exchanges));
-	set(line, "kept", number(kept));
-	set(line, "state", json_string(aside_us ? "set aside" : "in use"));
-	set(line, "tls", json_string(!server->tls ? "no" : fault ? fault_text(fault) : "yes"));
+	set(line, "requests", number(figures.exchanges));
+	set(line, "kept", number(figures.kept));
+	set(line, "state", json_string(figures.aside_us ? "set aside" : "in use"));
+	set(line, "tls", json_string(tls));
 	append(list, line);
 }
 
@@ -257,10 +290,8 @@ json_t *show_origin(struct control *c)
 	const struct origin_table *table = snapshot->origins;
 	for (uint32_t i = 0; i < table->origin_count; i++) {
 		const struct origin_table_origin *origin = &table->origins[i];
-		char site[GATE_NAME_MAX + 1];
-		snprintf(site, sizeof(site), "%.*s", (int)origin->name.len, origin->name.at);
 		for (uint32_t j = 0; j < origin->server_count; j++)
-			add_server(c, list, site, &table->servers[origin->server_first + j]);
+			add_server(c, list, table, origin, origin->server_first + j);
 	}
 	return list;
 }
@@ -296,13 +327,14 @@ json_t *show_cluster(struct control *c)
 }
 
 // Where the holder of a ticket stands, by the words of its line, as a worker would see it.
-static void set_place(json_t *all, const struct place_line *line, uint64_t key)
+static void set_place(json_t *all, const struct place_line *line, uint64_t key, bool is_left)
 {
 	uint64_t rank;
 	bool exact = place_rank(line, key, &rank);
 	uint64_t threshold = atomic_load(&line->threshold), floor = atomic_load(&line->floor);
 	uint64_t before = atomic_load(&line->threshold_rank);
 	const char *stands = key < floor       ? "lapsed or used"
+			     : is_left         ? "given back"
 			     : key < threshold ? "called"
 					       : "waiting";
 	set(all, "stands", json_string(stands));
@@ -325,7 +357,8 @@ json_t *show_token(struct control *c, const struct token *token, bool is_signed)
 	if (token->kind == TOKEN_TICKET) {
 		set(all, "slot_ms", number(place_slot(token->key) * PLACE_SLOT_MS));
 		if (room)
-			set_place(all, room->line, token->key);
+			set_place(all, room->line, token->key,
+				ended_has(c->words.left, token->visitor));
 		return all;
 	}
 	set(all, "expires", number(token->expires));

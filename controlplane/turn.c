@@ -5,6 +5,7 @@
 #include "controlplane/log.h"
 #include "controlplane/publish.h"
 #include "controlplane/reload.h"
+#include "controlplane/rooms.h"
 #include "dataplane/tls/fault.h"
 
 #include <rte_rcu_qsbr.h>
@@ -149,7 +150,7 @@ static void watch_origins(struct control *c, uint64_t now_us)
 	struct faults_due due[FAULTS_SERVERS_MAX];
 	for (unsigned i = 0; i < c->worker_count; i++) {
 		uint32_t count = origin_server_stats(
-			worker_origin(c->workers[i]), stats, CONTROL_SERVERS_MAX);
+			worker_origin(c->workers[i]), now_us, stats, CONTROL_SERVERS_MAX);
 		for (uint32_t j = 0; j < count; j++)
 			faults_note(
 				&c->faults, stats[j].id, stats[j].tls_failures, stats[j].tls_fault);
@@ -174,6 +175,8 @@ static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms)
 	watch_clock(c, now_us);
 	watch_store(c, now_ms);
 	watch_origins(c, now_us);
+	rooms_keep(c, now_ms);
+	log_catch_up();
 	if (secrets_poll(c->secrets, now_ms / 1000))
 		reload_snapshot(c);
 }

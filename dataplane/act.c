@@ -79,6 +79,7 @@ static void decide_item(struct worker *w, struct item *item, struct decision *de
 	struct decide_input input = {.request = request,
 		.answer = item->answer,
 		.answer_is_late = item->answer_is_late,
+		.left = words->left,
 		.pass_has_ended =
 			request->pass && ended_has(words->ended, request->pass->token.key),
 		.pass_renewed = renewed_until(w, request->pass),
@@ -119,8 +120,13 @@ static void count_decision(
 		[DECIDE_MISDIRECTED] = COUNTER_misdirected,
 		[DECIDE_DRAW_NONE] = COUNTER_not_found};
 	assert(decision->answer < sizeof(counters) / sizeof(counters[0]));
+	bool is_leave = item->request.route == GATE_ROUTE_LEAVE;
 	bool may_draw = item->request.draws && !item->request.is_prefetch;
-	if (decision->answer == DECIDE_UNAVAILABLE && may_draw)
+	if (decision->answer == DECIDE_LEFT && item->answer)
+		inside_count(w, COUNTER_left);
+	else if (decision->answer == DECIDE_UNAVAILABLE && is_leave)
+		inside_count(w, COUNTER_leave_unanswered);
+	else if (decision->answer == DECIDE_UNAVAILABLE && may_draw)
 		inside_count(w, COUNTER_draining);
 	else if (counters[decision->answer] > 0)
 		inside_count(w, (enum counter)counters[decision->answer]);
@@ -178,34 +184,6 @@ static bool send_reply(struct worker *w, struct conn *conn, size_t bytes)
 	return false;
 }
 
-// Reports that go with an answer: a place or a session given back.
-static void report_left(struct worker *w, const struct item *item, const struct decision *decision)
-{
-	const struct gate_room *room = item->request.room;
-	if (!decision->leaves_ticket && !decision->leaves_pass)
-		return;
-	struct claim claim = {.worker = (uint8_t)w->plan.index,
-		.room = room->index,
-		.line_id = room->line_id,
-		.sent_ms = w->now_ms};
-	if (decision->leaves_ticket) {
-		inside_count(w, COUNTER_left);
-		claim.kind = CLAIM_LEAVE;
-		claim.key = decision->ticket.key;
-		claim.visitor = decision->ticket.visitor;
-		report_send(w, &claim);
-	}
-	if (decision->leaves_pass) {
-		inside_count(w, COUNTER_left);
-		claim.kind = CLAIM_END;
-		claim.key = 0;
-		claim.session = decision->pass.key;
-		claim.visitor = decision->pass.visitor;
-		claim.expires = decision->pass.expires;
-		report_send(w, &claim);
-	}
-}
-
 void act_find_stale(struct worker *w, const struct item *item, bool adds, struct carry_stale *stale)
 {
 	stale->count = 0;
@@ -227,7 +205,6 @@ static void reply(struct worker *w, struct item *item, const struct decision *de
 	frame.close = frame.close || !item->head.keep_alive || item->request.has_body;
 	size_t bytes = answer_render(decision, &item->request, &frame, w->reply);
 	assert(bytes <= REPLY_BYTES_MAX);
-	report_left(w, item, decision);
 	if (!send_reply(w, conn, bytes))
 		return;
 	conn->close_after = frame.close;

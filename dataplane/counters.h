@@ -22,7 +22,7 @@
 	X(granted, "passes sent: issued, renewed or repeated") \
 	X(forwarded, "requests forwarded to an origin") \
 	X(preflights, "CORS pre-flights passed") \
-	X(left, "places and sessions given back by visitors")
+	X(left, "visitors that gave back their places or sessions")
 
 // What was refused or dropped, and why.
 #define COUNTERS_DROPS(X) \
@@ -38,6 +38,7 @@
 	X(bad_token, "tokens that did not hold") \
 	X(unknown, "401: status poll without a token that holds") \
 	X(unguarded_method, "503: no pass, and no ticket for such a request") \
+	X(leave_unanswered, "503: told to leave, and control did not say in time that it is done") \
 	X(draining, "503: newcomer while draining") \
 	X(table_full, "503: connection table full") \
 	X(source_full, "503: source has its share of connections") \

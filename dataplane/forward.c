@@ -232,6 +232,7 @@ static void on_answered(void *user, uint16_t status, struct exchange_extra *extr
 	(void)status;
 	struct conn *conn = user;
 	extra->fields = (struct span){conn->extra, conn->extra_bytes};
+	extra->date = (struct span){conn->worker->date, strlen(conn->worker->date)};
 	extra->is_private = conn->extra_bytes > 0;
 	extra->close = conn->worker->is_draining;
 }

@@ -5,7 +5,7 @@
 //                    worker has passed a quiescent state (rte_rcu_qsbr)
 //   words            a few atomics of the process: clock, heartbeat, draining
 //   lines            the words of each line (gate/place.h), reached through the snapshot's rooms
-//   ended            the set of ended sessions (gate/ended.h)
+//   ended, left      the sets of ended sessions and of tickets given back (gate/ended.h)
 #pragma once
 
 #include <stdatomic.h>
@@ -44,7 +44,8 @@ struct snapshot_words {
 	_Atomic bool
 		draining; // answer with Connection: close, admit no newcomers, leave when empty
 	_Atomic bool is_unhealthy; // a worker stands still: said by the health answer
-	struct ended *ended;
+	struct ended *ended; // sessions
+	struct ended *left; // the visitors of tickets that were given back
 	struct rte_rcu_qsbr *quiescent; // one reader per worker, by its index
 };
 

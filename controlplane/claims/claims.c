@@ -27,7 +27,7 @@ struct claims {
 	struct claims_plan plan;
 	struct claims_seams seams;
 	struct store *store;
-	struct ended *ended;
+	struct ended *ended, *left;
 	struct claims_counters counters;
 	struct claims_rooms rooms;
 	uint64_t now_ms; // of this turn
@@ -36,6 +36,7 @@ struct claims {
 	bool is_busy; // a batch is in flight
 	bool is_away; // for longer than CLAIMS_HOLD_MS
 	bool has_put; // something to save in this turn
+	bool has_room; // the store does, for all that a turn may grant or take back
 	bool has_restored;
 	struct claims_endings endings;
 	struct claims_answers answers;
@@ -53,7 +54,7 @@ uint32_t claims_records(const struct claims_plan *plan, uint64_t sessions_total)
 }
 
 struct claims *claims_create(const struct claims_plan *plan, struct store *store,
-	struct ended *ended, const struct claims_seams *seams)
+	const struct claims_sets *sets, const struct claims_seams *seams)
 {
 	assert(plan->workers_max <= CLAIMS_ANSWERS_WORKERS && plan->ended_max > 0);
 	struct claims *c = calloc(1, sizeof(*c));
@@ -62,7 +63,8 @@ struct claims *claims_create(const struct claims_plan *plan, struct store *store
 	c->plan = *plan;
 	c->seams = *seams;
 	c->store = store;
-	c->ended = ended;
+	c->ended = sets->ended;
+	c->left = sets->left;
 	if (!claims_rooms_init(&c->rooms, plan->rooms_max) ||
 		!claims_endings_init(&c->endings, plan->ended_max)) {
 		claims_destroy(c);
@@ -89,17 +91,19 @@ static struct claims_rooms_entry *room_of(struct claims *c, const struct claim *
 	return claims_rooms_find(&c->rooms, claim->line_id);
 }
 
-static void put(struct claims *c, const struct store_record *record)
+static bool put(struct claims *c, const struct store_record *record)
 {
 	bool is_put = store_put(c->store, record);
-	// update_available() sees to it that a turn's grants fit.
+	// update_available() sees to it that what a turn grants, or takes back, fits.
 	assert(is_put || record->kind != STORE_GRANTED);
 	c->has_put = true;
+	return is_put;
 }
 
 static bool is_answered(uint8_t kind)
 {
-	return kind == CLAIM_CALLED || kind == CLAIM_DIRECT || kind == CLAIM_RENEW;
+	return kind == CLAIM_CALLED || kind == CLAIM_DIRECT || kind == CLAIM_RENEW ||
+	       kind == CLAIM_LEAVE;
 }
 
 static void ask(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
@@ -150,40 +154,65 @@ static void renew(struct claims *c, struct claims_rooms_entry *room, const struc
 	ask(c, room, claim, now_ms);
 }
 
-// A session is to end early. Refused from now on; its slot follows when all workers know.
-static void end(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
-	uint64_t now_ms)
+// A session is to end early. Refused from now on; its slot follows when all workers know. Returns
+// false if the store has no room to be told, so that nothing has changed.
+static bool end_session(struct claims *c, struct claims_rooms_entry *room,
+	const struct claim *claim, uint64_t now_ms)
 {
 	c->counters.end++;
 	if (ended_has(c->ended, claim->session) || claim->session == 0)
-		return; // sent again
+		return true; // sent again
 	// It may have been renewed since the pass presented.
 	uint32_t renewed = (uint32_t)(now_ms / 1000) + room->is.session_s + 1;
 	uint32_t expires = claim->expires > renewed ? claim->expires : renewed;
 	if (claims_endings_is_full(&c->endings) ||
 		!ended_insert(c->ended, claim->session, expires)) {
 		c->counters.ended_full++;
-		return;
+		return true; // it goes on to its end
 	}
-	put(c, &(struct store_record){
-		       .kind = STORE_ENDED, .ended = {claim->line_id, expires, claim->session}});
+	struct store_ended ended = {claim->line_id, expires, claim->session};
+	if (!put(c, &(struct store_record){.kind = STORE_ENDED, .ended = ended})) {
+		ended_remove(c->ended, claim->session);
+		return false;
+	}
 	if (controller_end(room->is.controller, claim->session, now_ms))
 		claims_endings_add(&c->endings, claim->line_id, claim->session);
+	return true;
+}
+
+static void end(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
+	uint64_t now_ms)
+{
+	end_session(c, room, claim, now_ms);
 }
 
 // A ticket given back is the place, or the session it was used for.
+static bool give_back(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
+	uint64_t now_ms)
+{
+	if (controller_leave(room->is.controller, claim->key, claim->visitor, now_ms)) {
+		c->counters.left_untold += !claims_restore_left(c->left, claim->visitor, now_ms);
+		return true;
+	}
+	struct claim session = *claim;
+	session.session = controller_session(room->is.controller, claim->visitor, &session.expires);
+	if (session.session != 0)
+		return end_session(c, room, &session, now_ms);
+	c->counters.left_refused++;
+	return true; // it is worth nothing, or lapses
+}
+
 static void leave(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
 	uint64_t now_ms)
 {
 	c->counters.leave++;
-	if (controller_leave(room->is.controller, claim->key, claim->visitor, now_ms))
+	struct claim_answer *answer = claims_answers_add(&c->answers, claim, CLAIM_REFUSED);
+	if (!c->has_room)
 		return;
-	struct claim session = *claim;
-	session.session = controller_session(room->is.controller, claim->visitor, &session.expires);
-	if (session.session != 0)
-		end(c, room, &session, now_ms);
-	else
-		c->counters.left_refused++;
+	bool is_left = claim->key == 0 || give_back(c, room, claim, now_ms);
+	if (claim->session != 0)
+		is_left &= end_session(c, room, claim, now_ms);
+	answer->verdict = is_left ? CLAIM_LEFT : CLAIM_REFUSED;
 }
 
 static void gone(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
@@ -243,10 +272,10 @@ static void free_ended(struct claims *c, uint64_t now_ms)
 // Tell the controllers that may not grant, or may again.
 static void update_available(struct claims *c, uint64_t now_ms)
 {
-	bool has_room = c->store->status.free_count >= CLAIMS_ANSWERS_MAX;
+	c->has_room = c->store->status.free_count >= CLAIMS_ANSWERS_MAX;
 	for (uint32_t i = 0; i < c->rooms.count; i++) {
 		struct claims_rooms_entry *room = &c->rooms.entries[i];
-		bool is_available = room->is.state == GATE_OPEN && has_room && !c->is_away &&
+		bool is_available = room->is.state == GATE_OPEN && c->has_room && !c->is_away &&
 				    now_ms >= room->quiet_until_ms;
 		if (is_available == room->is_available)
 			continue;
@@ -269,6 +298,7 @@ static void tick(struct claims *c, uint64_t now_ms)
 	if (c->sweep_s != now_ms / 1000) {
 		c->sweep_s = now_ms / 1000;
 		ended_sweep(c->ended, (uint32_t)c->sweep_s);
+		ended_sweep(c->left, (uint32_t)c->sweep_s);
 	}
 }
 
@@ -291,6 +321,7 @@ static void collect_room(struct claims *c, struct claims_rooms_entry *room)
 		[CONTROLLER_GRANTED] = STORE_GRANTED,
 		[CONTROLLER_RENEWED] = STORE_RENEWED,
 		[CONTROLLER_ENDED] = STORE_OVER,
+		[CONTROLLER_LEFT] = STORE_GRANTED, // to no session
 		[CONTROLLER_FORGET] = STORE_FORGOTTEN,
 	};
 	const struct controller_change *changes;
@@ -298,12 +329,15 @@ static void collect_room(struct claims *c, struct claims_rooms_entry *room)
 	for (uint32_t i = 0; i < count; i++) {
 		const struct controller_change *change = &changes[i];
 		assert(change->kind <= CONTROLLER_FORGET);
+		if (change->kind == CONTROLLER_FORGET && change->session == 0)
+			ended_remove(c->left, change->visitor); // floor says so from now on
 		put(c, &(struct store_record){.kind = kinds[change->kind],
 			       .session = {.line_id = room->is.line_id,
 				       .expires = change->expires,
 				       .visitor = change->visitor,
 				       .session = change->session,
-				       .key = change->key}});
+				       .key = change->key,
+				       .is_over = change->kind == CONTROLLER_LEFT}});
 	}
 }
 
@@ -412,7 +446,8 @@ static void be_quiet_after_unclean(struct claims *c)
 
 int claims_restore(struct claims *c, uint64_t now_ms)
 {
-	struct claims_restore restore = {&c->rooms, c->store, c->ended, &c->counters, now_ms};
+	struct claims_restore restore = {
+		&c->rooms, c->store, c->ended, c->left, &c->counters, now_ms};
 	const struct store_status *status = store_poll(c->store, now_ms);
 	// What is kept in memory is not seen. Before the first restore there is none for a room.
 	bool is_unclean = c->has_restored ? status->is_unsaved : status->is_unclean;

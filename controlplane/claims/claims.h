@@ -31,7 +31,9 @@
 #define CLAIMS_TICK_MS 20u // between ticks of the controllers
 #define CLAIMS_SAVE_MS 1000u // between records of clock, thresholds and floors
 #define CLAIMS_RESTORE_MAX (1u << 24) // records of a kind read at a start; more are an error
-#define CLAIMS_KEEP_S (30u * 24 * 3600) // visitors of rooms that are not configured are known for
+#define CLAIMS_KEEP_S \
+	(30u * 24 * 3600) // visitors of rooms that are not configured are known for;
+			  // and no ticket given back is told apart for longer
 
 // One list: field, text of the metric.
 #define CLAIMS_COUNTERS(X) \
@@ -51,6 +53,7 @@
 	X(undelivered, "answers that their worker did not take") \
 	X(freed, "slots of ended sessions given on") \
 	X(ended_full, "sessions not ended early: the set is full") \
+	X(left_untold, "tickets given back that workers take for waiting: the set is full") \
 	X(left_refused, "tickets not given back: used, lapsed, or too many") \
 	X(restored, "sessions and claimed ids taken over from the store") \
 	X(restored_expired, "of the sessions in the store, those that were over") \
@@ -95,12 +98,18 @@ struct claims_seams {
 struct claims;
 
 // How many records a batch of the store must hold, so that it is never full: all that controllers
-// with `sessions_total` sessions and claimed ids can have to say before anything is saved.
+// with `sessions_total` sessions, claimed ids and tickets given back can have to say before
+// anything is saved.
 uint32_t claims_records(const struct claims_plan *plan, uint64_t sessions_total);
 
-// `store` and `ended` stay the caller's and outlive the claims. Returns NULL when memory is short.
+// The sets that workers look at: sessions that ended early, visitors whose tickets were given back.
+struct claims_sets {
+	struct ended *ended, *left;
+};
+
+// `store` and the sets stay the caller's and outlive the claims. Returns NULL when memory is short.
 struct claims *claims_create(const struct claims_plan *plan, struct store *store,
-	struct ended *ended, const struct claims_seams *seams);
+	const struct claims_sets *sets, const struct claims_seams *seams);
 
 // Accepts NULL.
 void claims_destroy(struct claims *c);

@@ -1,6 +1,7 @@
-// What the store knows of a visitor becomes one of three things: a session that holds its slot to
-// its end, a claimed id, so that the same ticket is not used twice, or nothing any more, because
-// its session is over and floor has passed its key; that the store is told.
+// What the store knows of a visitor becomes one of four things: a session that holds its slot to
+// its end; a claimed id, so that the same ticket is not used twice; a ticket that was given back;
+// or nothing any more, because its session is over and floor has passed its key; that the store is
+// told.
 //
 // A session that had ended early is ended again, and at once: no worker runs that would take its
 // pass.
@@ -8,6 +9,12 @@
 #include "controlplane/claims/claims_restore.h"
 
 #include <assert.h>
+
+bool claims_restore_left(struct ended *left, uint64_t visitor, uint64_t now_ms)
+{
+	return visitor == 0 ||
+	       ended_insert(left, visitor, (uint32_t)(now_ms / 1000) + CLAIMS_KEEP_S);
+}
 
 static void forget(struct claims_restore *r, const struct store_session *session)
 {
@@ -20,22 +27,27 @@ static void restore_into(struct claims_restore *r, struct claims_rooms_entry *ro
 {
 	bool is_live = !session->is_over && (uint64_t)session->expires * 1000 > r->now_ms;
 	bool is_passed = session->key == 0 || session->key < room->is.line->floor;
-	r->counters->restored_expired += !is_live;
+	r->counters->restored_expired += !is_live && session->session != 0;
 	if (!is_live && is_passed) {
 		forget(r, session);
 		return;
 	}
 	struct controller_change change = {
-		.kind = is_live ? CONTROLLER_GRANTED : CONTROLLER_ENDED,
+		.kind = is_live                 ? CONTROLLER_GRANTED
+			: session->session == 0 ? CONTROLLER_LEFT
+						: CONTROLLER_ENDED,
 		.expires = session->expires,
 		.session = session->session,
 		.visitor = session->visitor,
 		.key = session->key,
 	};
-	if (controller_restore(room->is.controller, &change, r->now_ms))
-		r->counters->restored++;
-	else
+	if (!controller_restore(room->is.controller, &change, r->now_ms))
 		r->counters->restored_full++;
+	else if (change.kind == CONTROLLER_LEFT)
+		r->counters->left_untold +=
+			!claims_restore_left(r->left, session->visitor, r->now_ms);
+	else
+		r->counters->restored++;
 }
 
 static void restore_session(void *ctx, const struct store_record *record)

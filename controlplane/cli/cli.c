@@ -63,6 +63,8 @@ static int check(const struct cli *cli)
 	if (!config)
 		return CLI_FAILED;
 	config_bill_print(config, &machine.bill, config_worker_count(config, &machine), stdout);
+	if (cli->program->report)
+		cli->program->report(config, &machine, stdout);
 	config_destroy(config);
 	return CLI_DONE;
 }
@@ -194,6 +196,16 @@ static int carry_out(const struct cli *cli)
 	return CLI_USAGE;
 }
 
+// The first argument that looks like a negative number, which getopt would take for an option;
+// NULL: none. No number of ours has a sign.
+static const char *find_negative(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (argv[i][0] == '-' && argv[i][1] >= '0' && argv[i][1] <= '9')
+			return argv[i];
+	return NULL;
+}
+
 int cli_main(int argc, char **argv, const struct cli_program *program)
 {
 	static const struct option options[] = {{"json", no_argument, NULL, 'j'},
@@ -202,6 +214,12 @@ int cli_main(int argc, char **argv, const struct cli_program *program)
 	struct cli cli = {.program = program, .config_path = CONFIG_DEFAULT};
 	int option;
 
+	const char *negative = find_negative(argc, argv);
+	if (negative) {
+		fprintf(stderr, "sluice: %s: want a number without a sign\n\n", negative);
+		print_usage((struct command_words){argc - 1, argv + 1}, stderr);
+		return CLI_USAGE;
+	}
 	while ((option = getopt_long(argc, argv, "c:", options, NULL)) >= 0) {
 		switch (option) {
 		case 'c':

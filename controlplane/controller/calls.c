@@ -77,7 +77,8 @@ void calls_add(struct calls *c, uint64_t key_end, uint64_t tickets, uint32_t hea
 	c->list[c->end++] = call;
 }
 
-void calls_came(struct calls *c, uint64_t key)
+// The number of the call that `key` was called by; c->end: none.
+static uint32_t call_of(const struct calls *c, uint64_t key)
 {
 	uint32_t low = c->first, high = c->end;
 	while (low < high) {
@@ -87,11 +88,24 @@ void calls_came(struct calls *c, uint64_t key)
 		else
 			high = middle;
 	}
-	if (low == c->end)
+	return low;
+}
+
+void calls_came(struct calls *c, uint64_t key)
+{
+	const uint32_t call = call_of(c, key);
+	if (call == c->end)
 		return;
-	c->list[low].came++;
-	if (low < c->ripe && c->list[low].is_sample) // late, and not expected
+	c->list[call].came++;
+	if (call < c->ripe && c->list[call].is_sample) // late, and not expected
 		c->came = c->came + 1 < c->called ? c->came + 1 : c->called;
+}
+
+void calls_settled(struct calls *c, uint64_t key)
+{
+	const uint32_t call = call_of(c, key);
+	if (call < c->end && c->list[call].tickets > 0)
+		c->list[call].tickets--;
 }
 
 static void sample(struct calls *c, const struct call *call, uint64_t now_ms)

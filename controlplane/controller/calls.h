@@ -40,6 +40,10 @@ void calls_add(struct calls *c, uint64_t key_end, uint64_t tickets, uint32_t hea
 // The holder of `key` came for the first time.
 void calls_came(struct calls *c, uint64_t key);
 
+// The holder of `key`, who has not come, will not: the ticket was used or given back. Not for a key
+// below the first call's.
+void calls_settled(struct calls *c, uint64_t key);
+
 // Bring yield and expectations up to date.
 void calls_ripen(struct calls *c, uint64_t now_ms);
 

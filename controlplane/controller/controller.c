@@ -97,13 +97,38 @@ void controller_set_limits(
 	atomic_store(&c->line->bucket_full_ms, bucket_full_ms(&c->bucket));
 }
 
+// Nobody will come with this ticket, and nobody has.
+static void settle(struct controller *c, uint64_t key)
+{
+	if (key >= c->floor)
+		calls_settled(&c->calls, key);
+}
+
+// A ticket that was given back. Returns false if left_max is reached.
+static bool enter_left(struct controller *c, uint64_t key, uint64_t visitor)
+{
+	if (keyset_insert(&c->left, key, visitor) == 0) {
+		c->left_full_total++;
+		return false;
+	}
+	if (!present_has(&c->present, key, visitor))
+		settle(c, key);
+	present_remove(&c->present, key, visitor);
+	return true;
+}
+
 bool controller_restore(
 	struct controller *c, const struct controller_change *change, uint64_t now_ms)
 {
 	c->now_ms = now_ms > c->now_ms ? now_ms : c->now_ms;
 	const bool is_over = change->kind == CONTROLLER_ENDED;
+	if (change->kind == CONTROLLER_LEFT)
+		return enter_left(c, change->key, change->visitor);
 	assert(is_over || change->kind == CONTROLLER_GRANTED);
-	return sessions_restore(&c->sessions, change, is_over, c->floor);
+	if (!sessions_restore(&c->sessions, change, is_over, c->floor))
+		return false;
+	settle(c, change->key);
+	return true;
 }
 
 void controller_set_available(struct controller *c, bool available, uint64_t now_ms)
@@ -213,11 +238,11 @@ bool controller_leave(struct controller *c, uint64_t key, uint64_t visitor, uint
 		return false;
 	if (keyset_find(&c->left, key, visitor) != 0)
 		return true;
-	if (keyset_insert(&c->left, key, visitor) == 0) {
-		c->left_full_total++;
+	if (!enter_left(c, key, visitor))
 		return false;
-	}
-	present_remove(&c->present, key, visitor);
+	// There is room: no more leave in a turn than claims come in.
+	const bool is_noted = sessions_note_left(&c->sessions, CONTROLLER_LEFT, key, visitor);
+	assert(is_noted);
 	c->left_total++;
 	return true;
 }

@@ -68,8 +68,9 @@ enum controller_change_kind {
 	CONTROLLER_GRANTED = 1, // a session began: session, visitor, key, expires
 	CONTROLLER_RENEWED, // session, visitor, expires
 	CONTROLLER_ENDED, // session over: ended, expired or undone; its slot is free
-	CONTROLLER_FORGET, // the claimed id of visitor need not be kept any more; always after its
-			   // CONTROLLER_ENDED
+	CONTROLLER_LEFT, // a ticket was given back: visitor, key; session 0
+	CONTROLLER_FORGET, // of visitor nothing need be kept any more; always after its
+			   // CONTROLLER_ENDED or, session 0, its CONTROLLER_LEFT
 };
 
 struct controller_change {
@@ -114,8 +115,9 @@ void controller_set_limits(
 
 // Put back what the store knew, after a restart. Before the first tick.
 //   change  CONTROLLER_GRANTED: a session, whose slot is taken until it expires (or a claimed id,
-//           if it has expired); CONTROLLER_ENDED: a claimed id whose session is over
-// Returns false if sessions_max is reached, or the visitor or session is known already.
+//           if it has expired); CONTROLLER_ENDED: a claimed id whose session is over;
+//           CONTROLLER_LEFT: a ticket given back
+// Returns false if sessions_max or left_max is reached, or the visitor or session is known already.
 bool controller_restore(
 	struct controller *c, const struct controller_change *change, uint64_t now_ms);
 
@@ -155,8 +157,8 @@ void controller_gone(struct controller *c, uint64_t visitor, uint64_t session, u
 bool controller_end(struct controller *c, uint64_t session, uint64_t now_ms);
 void controller_free(struct controller *c, uint64_t session, uint64_t now_ms);
 
-// A ticket was given back. Returns false if that is not known of: it was used or has lapsed, or
-// left_max is reached (it lapses instead).
+// A ticket was given back; perhaps again. Returns false if that is not known of: it was used or has
+// lapsed, or left_max is reached (it lapses instead).
 bool controller_leave(struct controller *c, uint64_t key, uint64_t visitor, uint64_t now_ms);
 
 // The session that a visitor holds, and its end in *expires (unix s); 0: none.

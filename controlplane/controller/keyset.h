@@ -49,8 +49,13 @@ static inline uint32_t keyset_count(const struct keyset *set)
 	return set->nodes[set->root].count;
 }
 
-// The key of a member.
+// The key and the visitor of a member.
 static inline uint64_t keyset_key(const struct keyset *set, uint32_t id)
 {
 	return set->nodes[id].key;
+}
+
+static inline uint64_t keyset_visitor(const struct keyset *set, uint32_t id)
+{
+	return set->nodes[id].visitor;
 }

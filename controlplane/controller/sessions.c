@@ -60,6 +60,15 @@ static bool may_note(const struct sessions *s, uint32_t count, uint32_t most)
 	return s->changes_taken || s->change_count + count <= most;
 }
 
+bool sessions_note_left(struct sessions *s, uint8_t kind, uint64_t key, uint64_t visitor)
+{
+	const bool is_new = kind == CONTROLLER_LEFT;
+	if (!may_note(s, 1, is_new ? CONTROLLER_CHANGES_MAX : ENDS_CHANGES_MAX))
+		return false;
+	note(s, kind, &(struct session){.key = key, .visitor = visitor});
+	return true;
+}
+
 uint32_t sessions_changes(struct sessions *s, const struct controller_change **changes)
 {
 	const uint32_t count = s->changes_taken ? 0 : s->change_count;

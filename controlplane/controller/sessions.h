@@ -83,5 +83,9 @@ uint32_t sessions_claimed_from(const struct sessions *s, uint64_t key);
 // Sessions that end by `ms`, counted up to `most`.
 uint32_t sessions_ending(const struct sessions *s, uint64_t ms, uint32_t most);
 
+// Have a change noted that is of no session: a ticket given back (CONTROLLER_LEFT), or passed by
+// floor since (CONTROLLER_FORGET). Returns false if this turn has no room for it.
+bool sessions_note_left(struct sessions *s, uint8_t kind, uint64_t key, uint64_t visitor);
+
 // The changes since the last call, in order; valid until the next event. Returns how many.
 uint32_t sessions_changes(struct sessions *s, const struct controller_change **changes);

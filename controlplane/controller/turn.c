@@ -94,7 +94,9 @@ static void pass_left(struct controller *c)
 {
 	for (uint32_t i = 0; i < LEFT_PASS_MAX; i++) {
 		const uint32_t id = keyset_first(&c->left);
-		if (id == 0 || keyset_key(&c->left, id) >= c->floor)
+		if (id == 0 || keyset_key(&c->left, id) >= c->floor ||
+			!sessions_note_left(&c->sessions, CONTROLLER_FORGET,
+				keyset_key(&c->left, id), keyset_visitor(&c->left, id)))
 			return;
 		keyset_remove(&c->left, id);
 	}

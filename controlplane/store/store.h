@@ -48,9 +48,9 @@ struct store_session {
 	uint32_t line_id;
 	uint32_t expires; // unix s
 	uint64_t visitor; // with line_id: which record this is
-	uint64_t session;
+	uint64_t session; // 0: none, the ticket was given back unused
 	uint64_t key; // 0: admitted directly
-	bool is_over; // set by STORE_OVER
+	bool is_over; // set by STORE_OVER; from the beginning without a session
 };
 
 struct store_ended {

@@ -379,6 +379,8 @@ static struct span health_json(const struct decision *decision)
 
 static struct span allowed(enum gate_route route)
 {
+	if (route == GATE_ROUTE_SERVER)
+		return SPAN("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"); // not CONNECT, TRACE
 	if (route == GATE_ROUTE_LEAVE)
 		return SPAN("POST");
 	return route == GATE_ROUTE_HEALTH ? SPAN("GET, HEAD") : SPAN("GET");
@@ -394,6 +396,7 @@ static unsigned code_of(const struct decision *decision, const struct gate_reque
 	case DECIDE_UNKNOWN:
 		return 401;
 	case DECIDE_LEFT:
+	case DECIDE_SERVER:
 		return 204;
 	case DECIDE_CROSS_SITE:
 		return 403;
@@ -437,6 +440,9 @@ static void put_rest(struct writer *w, const struct decision *decision,
 		return put_json(w, SPAN("{\"state\":\"unknown\"}"), frame);
 	case DECIDE_HEALTH:
 		return put_json(w, health_json(decision), frame);
+	case DECIDE_SERVER:
+		put_field(w, SPAN("Allow: "), allowed(request->route));
+		return writer_span(w, SPAN("\r\n"));
 	case DECIDE_LEFT:
 		return writer_span(w, SPAN("\r\n")); // no Content-Length (RFC 9110 8.6)
 	case DECIDE_REDIRECT:

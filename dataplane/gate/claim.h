@@ -13,8 +13,9 @@ enum claim_kind {
 	CLAIM_DIRECT, // a newcomer while nobody waits; `visitor` is fresh, `key` 0: answered
 	CLAIM_RENEW, // a pass in the second half of its life, or the origin's `Sluice-Command:
 		     // renew`: answered
-	CLAIM_END, // leave with a pass, or the origin's `Sluice-Command: end`: report
-	CLAIM_LEAVE, // leave with a ticket: report
+	CLAIM_END, // the origin's `Sluice-Command: end`: report
+	CLAIM_LEAVE, // leave with a ticket (key 0: none), a pass (session 0: none) or both:
+		     // answered
 	CLAIM_GONE, // an answer found its request gone: the grant in it was not delivered: report
 	CLAIM_PASSED, // mode off: somebody was forwarded uncounted: report
 };
@@ -29,9 +30,9 @@ struct claim {
 			     // CLAIM_NEXT
 	uint64_t key; // CLAIM_CALLED, CLAIM_LEAVE
 	uint64_t visitor; // all but CLAIM_PASSED
-	uint64_t session; // CLAIM_RENEW, CLAIM_END, CLAIM_GONE
-	uint32_t expires; // CLAIM_RENEW, CLAIM_END: of the pass presented, unix s; CLAIM_RENEW: 0
-			  // if the origin asks
+	uint64_t session; // CLAIM_RENEW, CLAIM_END, CLAIM_LEAVE, CLAIM_GONE
+	uint32_t expires; // CLAIM_RENEW, CLAIM_END, CLAIM_LEAVE: of the pass presented, unix s;
+			  // CLAIM_RENEW: 0 if the origin asks
 	uint32_t line_id; // of the room, so that a claim that crosses a reload is never charged to
 			  // another room
 	uint64_t sent_ms; // cluster time
@@ -42,10 +43,11 @@ static_assert(sizeof(struct claim) == 64, "one cache line, one ring element");
 enum claim_verdict {
 	CLAIM_GRANTED = 1, // session and expires are set; the store knows it
 	CLAIM_NEXT, // called, no slot yet: poll again after poll_after
-	CLAIM_REFUSED, // direct only: take a ticket
+	CLAIM_REFUSED, // direct: take a ticket; leave: the store takes nothing now
 	CLAIM_LAPSED, // the turn is over, or the session it was used for is
 	CLAIM_RENEWED, // the session lives, and expires is its end now
 	CLAIM_CLOSED, // the room is closed
+	CLAIM_LEFT, // given back; the store knows it
 };
 
 struct claim_answer {

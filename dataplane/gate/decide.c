@@ -1,13 +1,14 @@
 // The decision, in the order of contract section 2: a pass, a turn, a free slot, a place.
 //
 // A view holds what one decision looks at: the words of the line, read once, floor before threshold
-// (floor never passes it), and the ticket that counts: the smallest key that has not lapsed. Then
-// each function settles one question and calls the next. A page view and a status poll go the same
-// way and differ in two things: only a page view draws a place, and only a status poll says
-// `expired`.
+// (floor never passes it), and the ticket that counts: the smallest key that has not lapsed and was
+// not given back. Then each function settles one question and calls the next. A page view and a
+// status poll go the same way and differ in two things: only a page view draws a place, and only a
+// status poll says `expired`.
 
 #include "dataplane/gate/decide.h"
 
+#include "dataplane/gate/ended.h"
 #include "dataplane/gate/pace.h"
 #include "dataplane/gate/place.h"
 #include "dataplane/http/head.h"
@@ -23,7 +24,7 @@ struct view {
 	const struct claim_answer *answer; // control's, for this very room; NULL: none
 	bool was_asked; // control was, whatever came of it
 	bool may_claim; // not held, and not late already
-	const struct gate_token *ticket; // not lapsed; NULL: none
+	const struct gate_token *ticket; // not lapsed, not given back; NULL: none
 	const struct token *pass; // neither run out nor ended; NULL: none
 	struct decision *out;
 };
@@ -49,15 +50,24 @@ static bool is_poll(const struct view *v)
 	return v->request->route == GATE_ROUTE_STATUS;
 }
 
-static const struct gate_token *valid_ticket(const struct gate_request *request, uint64_t floor)
+// Whether its turn is not over, and it was not given back: two lines of memory at most, and one
+// word while nobody has given any back. Who leaves may say so again.
+static bool is_good(const struct view *v, const struct token *ticket)
 {
-	if (!request->ticket || request->ticket->token.key >= floor)
+	const struct ended *left = v->request->route == GATE_ROUTE_LEAVE ? NULL : v->in->left;
+	return ticket->key >= v->floor && !(left && ended_has(left, ticket->visitor));
+}
+
+static const struct gate_token *valid_ticket(const struct view *v)
+{
+	const struct gate_request *request = v->request;
+	if (!request->ticket || is_good(v, &request->ticket->token))
 		return request->ticket;
 	const struct gate_token *best = NULL;
 	for (uint32_t i = 0; i < request->token_count; i++) {
 		const struct gate_token *token = &request->tokens[i];
 		if (token->state != GATE_TOKEN_VALID || token->token.kind != TOKEN_TICKET ||
-			token->token.key < floor)
+			!is_good(v, &token->token))
 			continue;
 		if (!best || token->token.key < best->token.key)
 			best = token;
@@ -83,7 +93,7 @@ static void look_at_room(struct view *v)
 	v->floor = atomic_load_explicit(&line->floor, memory_order_acquire);
 	v->threshold = atomic_load_explicit(&line->threshold, memory_order_acquire);
 	v->open = atomic_load_explicit(&line->open, memory_order_acquire);
-	v->ticket = valid_ticket(v->request, v->floor);
+	v->ticket = valid_ticket(v);
 	if (v->request->pass && !v->in->pass_has_ended)
 		v->pass = &v->request->pass->token;
 	look_at_answer(v);
@@ -118,6 +128,8 @@ void decide(const struct decide_input *input, struct decision *decision)
 	case GATE_ROUTE_DRAW:
 	case GATE_ROUTE_DRAW_KEYS:
 		return answer(&v, v.request->method == HTTP_GET ? DECIDE_DRAW_NONE : DECIDE_METHOD);
+	case GATE_ROUTE_SERVER:
+		return answer(&v, DECIDE_SERVER);
 	case GATE_ROUTE_HEALTH:
 		decision->is_draining = input->is_draining;
 		decision->is_unhealthy = input->is_unhealthy;
@@ -159,6 +171,8 @@ static uint64_t eta_s(uint64_t ahead, uint64_t wait)
 	return (uint64_t)((unsigned __int128)ahead * wait >> 32);
 }
 
+// The line moves when whoever is ahead has been called and then this one too: `ahead` moves at the
+// least, if the next is due this very moment, and one more at the most.
 static void estimate(const struct view *v, struct status *status)
 {
 	uint64_t low = atomic_load_explicit(&v->line->wait_low, memory_order_relaxed);
@@ -167,7 +181,7 @@ static void estimate(const struct view *v, struct status *status)
 		return;
 	uint32_t door_ms = atomic_load_explicit(&v->line->door_wait_ms, memory_order_relaxed);
 	status->eta_low = eta_s(status->ahead, low) + door_ms / 1000;
-	status->eta_high = eta_s(status->ahead, high) + (door_ms + 999) / 1000;
+	status->eta_high = eta_s(status->ahead + 1, high) + (door_ms + 999) / 1000;
 	if (status->eta_high < status->eta_low)
 		status->eta_high = status->eta_low;
 }
@@ -427,7 +441,8 @@ static void decide_by_answer(struct view *v)
 	case CLAIM_CLOSED:
 		return tell(v, STATUS_closed, NULL, rest_s(v));
 	case CLAIM_LAPSED:
-	case CLAIM_RENEWED: // answers another kind of claim
+	case CLAIM_RENEWED: // these two answer other kinds of claims
+	case CLAIM_LEFT:
 		return lapse(v);
 	}
 	assert(!"control answers with a verdict");
@@ -483,6 +498,29 @@ static void clear_cookies(struct view *v)
 	out->clears_pass = !out->sets_pass && !v->pass && has_cookie(v->request, TOKEN_PASS);
 }
 
+// Both that are carried, in one claim: also a pass that is refused already, since it may be our own
+// earlier try that went unanswered. Returns false if there is nothing to give back.
+static bool claim_leave(struct view *v)
+{
+	const struct token *pass = v->request->pass ? &v->request->pass->token : NULL;
+	const struct token *ticket = v->ticket ? &v->ticket->token : NULL;
+	if (ticket && pass && pass->visitor == ticket->visitor)
+		ticket = NULL; // its session came from it, and it is used up with that
+	if (!ticket && !pass)
+		return false;
+	v->out->action = DECIDE_CLAIM;
+	v->out->claim = (struct claim){.kind = CLAIM_LEAVE,
+		.room = v->room->index,
+		.line_id = v->room->line_id,
+		.key = ticket ? ticket->key : 0,
+		.visitor = ticket ? ticket->visitor : 0,
+		.session = pass ? pass->key : 0,
+		.expires = pass ? pass->expires : 0};
+	return true;
+}
+
+// Answered when the store has it. A hold does not matter: paused rooms are left too, and a store
+// that is away lets the claim go unanswered.
 static void decide_leave(struct view *v)
 {
 	struct decision *out = v->out;
@@ -490,16 +528,12 @@ static void decide_leave(struct view *v)
 		return answer(v, DECIDE_METHOD);
 	if (v->request->is_cross_site)
 		return answer(v, DECIDE_CROSS_SITE);
-	answer(v, DECIDE_LEFT);
-	if (v->pass) {
-		out->pass = *v->pass;
-		out->leaves_pass = true;
-	}
-	// A ticket that its own session came from is used up with it.
-	if (v->ticket && !(v->pass && v->pass->visitor == v->ticket->token.visitor)) {
-		out->ticket = v->ticket->token;
-		out->leaves_ticket = true;
-	}
-	out->clears_ticket = has_cookie(v->request, TOKEN_TICKET);
-	out->clears_pass = has_cookie(v->request, TOKEN_PASS);
+	bool has_claim = !v->was_asked && claim_leave(v);
+	if (has_claim && !v->in->is_held)
+		return;
+	bool is_left = v->was_asked ? v->answer && v->answer->verdict == CLAIM_LEFT : !has_claim;
+	answer(v, is_left ? DECIDE_LEFT : DECIDE_UNAVAILABLE);
+	out->status.poll_after = next_poll_after(v);
+	out->clears_ticket = is_left && has_cookie(v->request, TOKEN_TICKET);
+	out->clears_pass = is_left && has_cookie(v->request, TOKEN_PASS);
 }

@@ -31,13 +31,15 @@ enum decide_answer {
 	DECIDE_PAGE, // queue page or its JSON, by the request's wants_json: queue_status
 	DECIDE_STATUS, // status poll: 200, or 410 when expired
 	DECIDE_UNKNOWN, // status poll without a token: 401
-	DECIDE_LEFT, // leave: 204
+	DECIDE_LEFT, // leave: 204, with control's answer
 	DECIDE_CROSS_SITE, // leave from another site: 403
 	DECIDE_REDIRECT, // the ticket of the query becomes a cookie: 302 to the same URL without it
-	DECIDE_UNAVAILABLE, // no pass, and not a request that draws: 503 with Retry-After
+	DECIDE_UNAVAILABLE, // no pass, and not a request that draws; or leave, and control has not
+			    // said that it is done: 503 with Retry-After
 	DECIDE_NOT_FOUND, // 404
 	DECIDE_METHOD, // 405 with Allow
 	DECIDE_HEALTH, // 200, or 503 while draining or when a worker stands still
+	DECIDE_SERVER, // OPTIONS *: 204 with Allow
 	DECIDE_BAD_TARGET, // 400
 	DECIDE_MISDIRECTED, // 421
 	DECIDE_DRAW_NONE, // GET draw of a room without gatherings: 404 as JSON
@@ -47,6 +49,7 @@ struct decide_input {
 	const struct gate_request *request; // settled
 	const struct claim_answer *answer; // control's, if the request comes back from being parked
 	bool answer_is_late; // it was parked and no answer came in time, or it could not be parked
+	const struct ended *left; // visitors of tickets that were given back; NULL: none
 	bool pass_has_ended; // request->pass is in the set of ended sessions
 	uint32_t pass_renewed; // unix s: until when control has renewed its session by the origin's
 			       // command; 0: not that this worker knows
@@ -70,12 +73,10 @@ struct decision {
 	bool is_preflight; // FORWARD: a CORS pre-flight; count it against the site's rate. Beyond
 			   // that it is DECIDE_UNAVAILABLE, for which all is set
 	bool is_uncounted; // FORWARD: a page view in mode off
-	bool leaves_ticket,
-		leaves_pass; // LEFT: report CLAIM_LEAVE / CLAIM_END with `ticket` / `pass`
 	bool refuses_claim; // a called ticket could not claim (held, late): report claim.key and
 			    // claim.poll_after as refused
 	bool is_draining, is_unhealthy; // HEALTH
-	struct token ticket, pass; // to set, to leave with, or (pass) to forward with
+	struct token ticket, pass; // to set, or (pass) to forward with
 	uint64_t session; // FORWARD: 0 if unguarded
 	uint32_t ends_s; // FORWARD: unix s when the session ends; 0: never
 	struct claim

@@ -39,7 +39,7 @@ size_t ended_bytes(uint32_t max)
 struct ended *ended_init(void *memory, uint32_t max)
 {
 	assert((uintptr_t)memory % 64 == 0);
-	assert(max > 0 && max <= 1u << 24);
+	assert(max > 0 && max <= ENDED_MAX_MOST);
 	memset(memory, 0, ended_bytes(max));
 	struct ended *e = memory;
 	e->max = max;
@@ -110,6 +110,15 @@ bool ended_insert(struct ended *e, uint64_t session, uint32_t expires)
 	return true;
 }
 
+void ended_remove(struct ended *e, uint64_t session)
+{
+	int64_t word = session ? word_of(e, session) : -1;
+	if (word < 0)
+		return;
+	atomic_store_explicit(&e->words[word], 0, memory_order_relaxed);
+	count_add(e, 0u - 1);
+}
+
 uint64_t ended_version(const struct ended *e)
 {
 	return atomic_load_explicit(&e->version, memory_order_acquire);
@@ -117,7 +126,7 @@ uint64_t ended_version(const struct ended *e)
 
 bool ended_has(const struct ended *e, uint64_t session)
 {
-	return session != 0 && word_of(e, session) >= 0;
+	return session != 0 && ended_count(e) > 0 && word_of(e, session) >= 0;
 }
 
 uint32_t ended_sweep(struct ended *e, uint32_t now_s)

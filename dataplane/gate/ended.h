@@ -5,6 +5,9 @@
 // tokens whose MAC held); it lies in either, and never moves. So a reader looks at two cache lines
 // and can not miss what was inserted before its last quiescent state, whatever control does
 // meanwhile.
+//
+// A second set of this kind holds the visitors of tickets that were given back, until floor has
+// passed them (`left_max`).
 #pragma once
 
 #include <stdbool.h>
@@ -12,6 +15,7 @@
 #include <stdint.h>
 
 #define ENDED_MAX_DEFAULT 65536u // sessions; `ended_max`
+#define ENDED_MAX_MOST (1u << 24)
 #define ENDED_GRACE_S 2u // kept this long after the pass expired: clocks of workers are slewed
 
 struct ended;
@@ -20,7 +24,7 @@ struct ended;
 size_t ended_bytes(uint32_t max);
 
 // Make an empty set in `memory` (ended_bytes(max), aligned to 64; stays the caller's). max: 1 to
-// 2^24. At start.
+// ENDED_MAX_MOST. At start.
 struct ended *ended_init(void *memory, uint32_t max);
 
 // Refuse the passes of `session` from now on.
@@ -30,7 +34,10 @@ struct ended *ended_init(void *memory, uint32_t max);
 // buckets are full. Control only.
 bool ended_insert(struct ended *e, uint64_t session, uint32_t expires);
 
-// Whether `session` is in the set. Any thread, lock-free, 16 words.
+// Take `session` out, if it is in. Control only.
+void ended_remove(struct ended *e, uint64_t session);
+
+// Whether `session` is in the set. Any thread, lock-free, 16 words; one when it is empty.
 bool ended_has(const struct ended *e, uint64_t session);
 
 // Drop those whose passes have expired. Control only; looks at a bounded part of the set, the next

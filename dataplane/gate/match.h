@@ -34,7 +34,7 @@ struct match {
 };
 
 // What a request target of `site` belongs to.
-//   target   origin-form as sent, or `*`, which is matched as `/`; the query is ignored
+//   target   origin-form as sent; the query is ignored
 //   scratch  MATCH_SCRATCH_BYTES(target.len)
 // Pure; any thread.
 struct match match_path(const struct gate_site *site, struct span target, char *scratch);

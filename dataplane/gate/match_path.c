@@ -65,8 +65,6 @@ struct match match_path(const struct gate_site *site, struct span target, char *
 {
 	const char *query = memchr(target.at, '?', target.len);
 	struct span path = {target.at, query ? (size_t)(query - target.at) : target.len};
-	if (span_is_equal(path, SPAN("*")))
-		path = SPAN("/");
 	if (path.len == 0 || path.at[0] != '/')
 		return (struct match){.kind = MATCH_BAD};
 	struct reader reader = {site, MATCH_NONE, NULL};

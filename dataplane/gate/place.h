@@ -73,7 +73,7 @@ struct place_line {
 	_Atomic uint64_t threshold_rank; // rank of threshold; written: control, before threshold
 	_Atomic uint64_t open; // PLACE_OPEN_*; written: control; workers take from the count, mints
 			       // set the bit
-	_Atomic uint64_t wait_low; // expected wait until called per person ahead, low end, in
+	_Atomic uint64_t wait_low; // expected wait until the line moves by one, low end, in
 				   // 2^-32 s; UINT64_MAX: unknown
 	_Atomic uint64_t wait_high; // the same, high end
 	_Atomic uint32_t next_poll_after; // s, what `next` is told (1 to 10); written: control
@@ -98,7 +98,10 @@ struct place_line {
 	_Atomic uint64_t entries_ready; // entries[] below this are allocated; written: place_file
 	_Atomic uint64_t bucket_full_ms; // cluster time at which the rate's bucket will be full
 					 // again; written: control, before a grant that it counts
-	uint64_t reserved2[2];
+	_Atomic uint64_t kept_until_ms; // cluster time until which a ticket or pass of it may be
+					// good, should its room be configured no more; 0: not
+					// known; written: control
+	uint64_t reserved2;
 
 	_Atomic uint64_t cells[PLACE_CELLS]; // slot << 24 | tickets, of slot % PLACE_CELLS;
 					     // written: mints (a maximum)
@@ -169,6 +172,14 @@ int place_file_open(
 // The line of `line_id`, taken if new. NULL with errno set: ENFILE when all lines are taken, or why
 // the disk has no room. Control only, at start and reload.
 struct place_line *place_file_line(struct place_file *file, uint32_t line_id);
+
+// The lines that are taken, one a call; *next begins at 0. NULL after the last. Control only.
+struct place_line *place_file_next(struct place_file *file, uint32_t *next);
+
+// Make a line's place in the file free for another, and give its disk blocks back. What it counted
+// is lost: nothing of it may be good any more, and nobody may look at it. Returns 0, or -errno (it
+// stays). Control only, before workers run.
+int place_file_give_back(struct place_file *file, struct place_line *line);
 
 // The last cluster time stored (unix ms), so that it does not go back over a restart.
 uint64_t place_file_clock(const struct place_file *file);

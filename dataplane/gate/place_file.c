@@ -1,10 +1,10 @@
 // The file of places.
 //
-// A header page, then lines of one size, taken from the first on. All sizes are fixed when the file
-// is made; a file that must grow is written anew beside the old one and renamed over it, so there
-// is a whole one at every moment. The file is sparse: lines not taken and indexes not reached cost
-// nothing. What will be written next is allocated before, because a store to a hole on a full disk
-// is a SIGBUS.
+// A header page, then lines of one size, of which the first that is free is taken. All sizes are
+// fixed when the file is made; a file that must grow is written anew beside the old one and renamed
+// over it, so there is a whole one at every moment. The file is sparse: lines not taken and indexes
+// not reached cost nothing. What will be written next is allocated before, because a store to a
+// hole on a full disk is a SIGBUS.
 //
 // kill -9 leaves the page cache as it was, so nothing is synced here; after a power loss
 // place_begin() keeps what is sound.
@@ -42,6 +42,7 @@ struct place_file {
 	int fd;
 	size_t bytes;
 	struct header *header; // the mapping
+	uint32_t used; // lines from this one on are free
 };
 
 static const char magic[8] = "sluicepl";
@@ -169,7 +170,7 @@ static int copy_lines(const struct place_file *to, const struct place_file *from
 	for (uint32_t i = 0; i < from->header->lines_max; i++) {
 		const struct place_line *line = line_at(from, i);
 		if (!line_is_taken(line))
-			break;
+			continue;
 		const uint64_t steps = line->index_end / PLACE_READY_STEP + 1;
 		const uint64_t ready = min_of(steps * PLACE_READY_STEP, entries_max);
 		const int ret = allocate_line(to, i, ready);
@@ -264,31 +265,71 @@ int place_file_open(
 		place_file_close(f);
 		return ret;
 	}
+	for (uint32_t i = 0; i < f->header->lines_max; i++)
+		f->used = line_is_taken(line_at(f, i)) ? i + 1 : f->used;
 	*file = f;
 	return 0;
 }
 
+// Make all of a line a hole.
+static int punch(const struct place_file *file, uint32_t i)
+{
+	const uint64_t bytes = file->header->line_bytes;
+	const int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+	const off_t at = (off_t)(HEADER_BYTES + i * bytes);
+	return fallocate(file->fd, mode, at, (off_t)bytes) < 0 ? -errno : 0;
+}
+
+static struct place_line *take_line(struct place_file *file, uint32_t i, uint32_t line_id)
+{
+	const uint64_t max = file->header->entries_max;
+	const uint64_t ready = min_of(max, PLACE_READY_STEP);
+	int ret = punch(file, i); // giving it back may have been cut short by a power loss
+	if (ret == 0 || ret == -EOPNOTSUPP) // then none was ever given back here
+		ret = allocate_line(file, i, ready);
+	if (ret < 0) {
+		errno = -ret;
+		return NULL;
+	}
+	struct place_line *line = line_at(file, i);
+	place_line_init(line, line_id, max);
+	line->entries_ready = ready;
+	file->used = (uint32_t)max_of(file->used, i + 1);
+	return line;
+}
+
 struct place_line *place_file_line(struct place_file *file, uint32_t line_id)
 {
-	for (uint32_t i = 0; i < file->header->lines_max; i++) {
+	uint32_t free = file->used;
+	for (uint32_t i = 0; i < file->used; i++) {
 		struct place_line *line = line_at(file, i);
 		if (line_is_taken(line) && line->line_id == line_id)
 			return line;
-		if (line_is_taken(line))
-			continue;
-		const uint64_t max = file->header->entries_max;
-		const uint64_t ready = min_of(max, PLACE_READY_STEP);
-		const int ret = allocate_line(file, i, ready);
-		if (ret < 0) {
-			errno = -ret;
-			return NULL;
-		}
-		place_line_init(line, line_id, max);
-		line->entries_ready = ready;
-		return line;
+		if (!line_is_taken(line) && free == file->used)
+			free = i;
 	}
+	if (free < file->header->lines_max)
+		return take_line(file, free, line_id);
 	errno = ENFILE;
 	return NULL;
+}
+
+struct place_line *place_file_next(struct place_file *file, uint32_t *next)
+{
+	while (*next < file->used) {
+		struct place_line *line = line_at(file, (*next)++);
+		if (line_is_taken(line))
+			return line;
+	}
+	return NULL;
+}
+
+int place_file_give_back(struct place_file *file, struct place_line *line)
+{
+	const uint64_t bytes = (uint64_t)((char *)line - (char *)line_at(file, 0));
+	const uint32_t i = (uint32_t)(bytes / file->header->line_bytes);
+	assert(i < file->used && line == line_at(file, i) && line_is_taken(line));
+	return punch(file, i);
 }
 
 uint64_t place_file_clock(const struct place_file *file)
@@ -300,10 +341,10 @@ int place_file_turn(struct place_file *file, uint64_t now_ms)
 {
 	file->header->clock_ms = now_ms;
 	int ret = 0;
-	for (uint32_t i = 0; i < file->header->lines_max; i++) {
+	for (uint32_t i = 0; i < file->used; i++) {
 		struct place_line *line = line_at(file, i);
 		if (!line_is_taken(line))
-			break;
+			continue;
 		const uint64_t ready = line->entries_ready;
 		if (ready == line->entries_max ||
 			line->index_end + PLACE_READY_STEP * 3 / 4 < ready)

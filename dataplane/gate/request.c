@@ -36,6 +36,8 @@ static enum gate_route read_route(const struct gate_map *map, const struct http_
 {
 	if (!read_host(map, head, scratch, request))
 		return GATE_ROUTE_BAD;
+	if (request->site && span_is_equal(head->target, SPAN("*")))
+		return GATE_ROUTE_SERVER;
 	const struct gate_site *site = request->site ? request->site : &no_site;
 	struct match match = match_path(site, head->target, scratch + HOST_SCRATCH_BYTES);
 	if (match.kind == MATCH_SLUICE && span_is_equal(match.endpoint, SPAN("health")))

@@ -38,6 +38,8 @@ enum gate_route {
 	GATE_ROUTE_DRAW_KEYS, // /.sluice/ROOM/draw/keys
 	GATE_ROUTE_HEALTH, // /.sluice/health, on any host
 	GATE_ROUTE_UNKNOWN, // 404: another path under /.sluice/, or no such room on this site
+	GATE_ROUTE_SERVER, // OPTIONS *: about the server as a whole, which for the visitor is
+			   // sluice. No path, so in no room; answered here, so no way past one
 };
 
 enum gate_token_state {

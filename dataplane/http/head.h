@@ -36,6 +36,7 @@
 	X(connection, "connection") \
 	X(content_length, "content-length") \
 	X(cookie, "cookie") \
+	X(date, "date") \
 	X(etag, "etag") \
 	X(expect, "expect") \
 	X(expires, "expires") \
@@ -124,8 +125,8 @@ enum http_body {
 };
 
 // A parsed head. Spans point into the bytes it was parsed from and die with them (but for the
-// target "/" of an absolute-form without a path, which is a constant). Answers have no method_name,
-// target, authority or host.
+// target "/" or "*" of an absolute-form without a path, which is a constant). Answers have no
+// method_name, target, authority or host.
 struct http_head {
 	const char *bytes; // what all offsets count from
 	uint32_t head_bytes; // length with the blank line: the body begins there
@@ -139,8 +140,8 @@ struct http_head {
 	bool absolute_form; // the target came with scheme and authority (RFC 9112 3.2.2)
 	uint64_t content_length; // HTTP_BODY_LENGTH only, else 0
 	struct span method_name;
-	struct span target; // as sent, origin-form part: begins with '/'; "*" for OPTIONS;
-			    // host:port for CONNECT
+	struct span target; // as sent, origin-form part: begins with '/'; "*" of OPTIONS, about
+			    // the server as a whole; host:port of CONNECT
 	struct span authority; // of an absolute-form target or CONNECT, host[:port]; else empty
 	struct span host; // the Host field's value as sent; at == NULL if there was none
 	uint8_t option_count;

@@ -49,6 +49,7 @@ static bool parse_absolute(struct http_head *head, struct span sent)
 	size_t end = slash ? (size_t)(slash - rest.at) : rest.len;
 	head->absolute_form = true;
 	head->authority = (struct span){rest.at, end};
-	head->target = slash ? span_from(rest, end) : SPAN("/");
+	struct span whole = head->method == HTTP_OPTIONS ? SPAN("*") : SPAN("/");
+	head->target = slash ? span_from(rest, end) : whole;
 	return host_is_valid(head->authority, &port);
 }

@@ -111,6 +111,9 @@ enum net_counter {
 struct net_stats {
 	_Atomic uint64_t counters[NET_COUNTERS_COUNT]; // written: the worker; any may read
 };
+
+// The driver's own counters, which live as long as it does; a counter's name, and the text beside
+// it in the list.
 const struct net_stats *net_stats(const struct stream_driver *driver);
 const char *net_counter_name(enum net_counter counter);
 const char *net_counter_text(enum net_counter counter);

@@ -24,8 +24,10 @@ static bool is_about_caching(uint16_t id)
 	       id == HTTP_FIELD_expires || id == HTTP_FIELD_last_modified;
 }
 
-static void put_fields(struct head_writer *w, const struct http_head *head, bool is_private)
+// Returns whether a Date was among them.
+static bool put_fields(struct head_writer *w, const struct http_head *head, bool is_private)
 {
+	bool has_date = false;
 	for (uint16_t i = 0; i < head->field_count; i++) {
 		const struct http_field *field = &head->fields[i];
 		struct span name = http_field_name(head, field);
@@ -34,7 +36,9 @@ static void put_fields(struct head_writer *w, const struct http_head *head, bool
 			(is_private && is_about_caching(field->id)))
 			continue;
 		head_writer_put_field(w, name, http_field_value(head, field));
+		has_date |= field->id == HTTP_FIELD_date;
 	}
+	return has_date;
 }
 
 static void put_framing(struct head_writer *w, const struct http_head *head, enum http_body body)
@@ -76,7 +80,8 @@ size_t answer_head_write(char *out, size_t out_bytes, const struct http_head *he
 	head_writer_put(&w, SPAN("HTTP/1.1 "));
 	head_writer_put(&w, status_and_reason(head));
 	head_writer_put(&w, SPAN("\r\n"));
-	put_fields(&w, head, extra->is_private);
+	if (!put_fields(&w, head, extra->is_private) && extra->date.len > 0)
+		head_writer_put_field(&w, SPAN("Date"), extra->date);
 	if (extra->is_private)
 		head_writer_put(&w, SPAN("Cache-Control: private, no-store\r\n"));
 	head_writer_put(&w, extra->fields);

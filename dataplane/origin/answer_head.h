@@ -22,7 +22,7 @@ enum answer_head_then {
 //   extra  what the gate adds
 // Out: the origin's status and fields in order, Date, Server and Set-Cookie included, without what
 // concerns its connection and without Sluice-...; with extra->is_private also without
-// Cache-Control, Expires and validators; then the added ones. Returns its length, never more than
-// the head's own and ANSWER_HEAD_ADDED_MAX. Pure.
+// Cache-Control, Expires and validators; then the added ones, a Date only if the origin sent none.
+// Returns its length, never more than the head's own and ANSWER_HEAD_ADDED_MAX. Pure.
 size_t answer_head_write(char *out, size_t out_bytes, const struct http_head *head,
 	enum http_body body, enum answer_head_then then, const struct exchange_extra *extra);

@@ -25,15 +25,29 @@ void connection_pool_fini(struct connection_pool *pool)
 	free(pool->items);
 }
 
+static void evict(struct connection_pool *pool)
+{
+	struct deadline *first = deadline_first(&pool->expiries);
+	assert(first); // each exchange has one connection at most, and there are as many
+	char *at = (char *)first - offsetof(struct connection, expiry);
+	connection_close(pool, (struct connection *)at, false);
+	pool->counters->kept_evicted++;
+}
+
+static struct connection *take(struct connection_pool *pool)
+{
+	if (TAILQ_EMPTY(&pool->free) && pool->uncut_count > 0)
+		return &pool->items[--pool->uncut_count];
+	if (TAILQ_EMPTY(&pool->free))
+		evict(pool);
+	struct connection *connection = TAILQ_FIRST(&pool->free);
+	TAILQ_REMOVE(&pool->free, connection, siblings);
+	return connection;
+}
+
 struct connection *connection_open(struct connection_pool *pool, struct server *server)
 {
-	struct connection *connection = TAILQ_FIRST(&pool->free);
-	if (connection) {
-		TAILQ_REMOVE(&pool->free, connection, siblings);
-	} else {
-		assert(pool->uncut_count > 0); // exchanges and idle_max bound it
-		connection = &pool->items[--pool->uncut_count];
-	}
+	struct connection *connection = take(pool);
 	*connection = (struct connection){.server = server};
 	connection->driver = server->tls ? pool->tls : pool->driver;
 	if (server->tls)
@@ -54,7 +68,7 @@ static void unkeep(struct connection_pool *pool, struct connection *connection)
 {
 	TAILQ_REMOVE(&connection->server->kept, connection, siblings);
 	deadline_clear(&pool->expiries, &connection->expiry);
-	connection->server->kept_count--;
+	server_count(&connection->server->kept_count, -1);
 	connection->is_kept = false;
 }
 
@@ -90,7 +104,7 @@ void connection_keep(struct connection_pool *pool, struct connection *connection
 	connection->is_kept = true;
 	deadline_set(&pool->expiries, &connection->expiry, now_us + limits->idle_us);
 	TAILQ_INSERT_HEAD(&server->kept, connection, siblings);
-	server->kept_count++;
+	server_count(&server->kept_count, 1);
 	pool->counters->kept++;
 }
 

@@ -39,15 +39,16 @@ struct connection_pool {
 	struct deadline_heap expiries; // of those kept
 };
 
-// Make room for `max` connections, the sum of those in use and those kept. `pool` has its drivers
-// and its counters set. Returns 0 or -ENOMEM.
+// Make room for `max` connections, the sum of those in use and those kept; of the latter at most
+// `idle_max` to one server. `pool` has its drivers and its counters set. Returns 0 or -ENOMEM.
 int connection_pool_init(struct connection_pool *pool, uint32_t max, uint32_t idle_max);
 
 // Frees the memory; connections must be closed.
 void connection_pool_fini(struct connection_pool *pool);
 
-// Begin to connect. NULL: the driver is out of streams. With a server that speaks TLS it is open
-// when that is, and refused if the server's certificate is not good.
+// Begin to connect. Fewer than `max` are in use; where all others are kept, the one that would
+// expire first makes room. NULL: the driver is out of streams. With a server that speaks TLS it is
+// open when that is, and refused if the server's certificate is not good.
 struct connection *connection_open(struct connection_pool *pool, struct server *server);
 
 // The newest connection kept to the server; NULL: there is none.

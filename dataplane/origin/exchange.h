@@ -36,6 +36,8 @@ struct exchange_request {
 struct exchange_extra {
 	struct span fields; // whole lines with CRLF: Set-Cookie, Sluice-Pass; at most
 			    // EXCHANGE_EXTRA_BYTES_MAX; the bytes live until the next call here
+	struct span date; // of now, as IMF-fixdate, for an answer without one (RFC 9110 6.6.1);
+			  // lives as long
 	bool is_private; // `Cache-Control: private, no-store` in place of the origin's; no
 			 // validators
 	bool close; // let this be the last answer on the client's connection

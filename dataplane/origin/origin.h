@@ -12,6 +12,7 @@
 // that wraps the other one (dataplane/tls/), and the events of both come here.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "dataplane/http/head.h"
@@ -23,7 +24,8 @@ struct exchange_calls;
 
 // Sizes and times. origin_plan_init() sets the defaults named here; 0 is not allowed unless said.
 struct origin_plan {
-	uint32_t exchanges_max; // requests in flight, tunnels included
+	uint32_t exchanges_max; // requests in flight, tunnels included; and connections, in use
+				// or kept, to all servers together
 	uint32_t servers_max; // distinct servers in a table, and those of older ones still in use
 	uint32_t idle_max; // connections kept to one server (32); 0: none. A bound for all origins
 	uint32_t buffers_max; // heads on their way, and bodies that came before the connection
@@ -66,6 +68,7 @@ size_t origin_plan_bytes(const struct origin_plan *plan);
 	X(retries, "requests sent again, on another connection") \
 	X(kept, "connections kept after an answer") \
 	X(kept_full, "connections not kept: idle_max of the server") \
+	X(kept_evicted, "kept connections closed to make room for one to another server") \
 	X(kept_expired, "kept connections closed by idle_us") \
 	X(kept_closed, "kept connections closed by the origin") \
 	X(kept_spoke, "kept connections dropped: bytes came without a request") \
@@ -132,7 +135,7 @@ uint64_t origin_due_us(const struct origin *origin);
 // Take in an event of a stream that this side has connected; STREAM_NONE is skipped.
 void origin_event(struct origin *origin, const struct stream_event *event);
 
-// How one server does, as this worker sees it.
+// How one server does, as this worker sees it. Each figure is of some moment near now.
 struct origin_server_stat {
 	uint64_t id; // of origin_table_server
 	uint32_t exchanges; // in flight
@@ -142,9 +145,15 @@ struct origin_server_stat {
 	uint32_t tls_fault; // dataplane/tls/fault.h: why the latest failed; 0: it did not
 };
 
-// Copy the figures of up to `stats_max` servers, in no order. Returns how many.
-uint32_t origin_server_stats(
-	const struct origin *origin, struct origin_server_stat *stats, uint32_t stats_max);
+// Copy the figures of up to `stats_max` servers that are listed, each once, in no order. Returns
+// how many. `now_us` is that of origin_tick(). Any thread.
+uint32_t origin_server_stats(const struct origin *origin, uint64_t now_us,
+	struct origin_server_stat *stats, uint32_t stats_max);
+
+// The figures of the server that stands at `index` of the table and has that id. False: this worker
+// does not know it, since it has another table yet, or the server was left out. Any thread.
+bool origin_server_stat(const struct origin *origin, uint32_t index, uint64_t id, uint64_t now_us,
+	struct origin_server_stat *stat);
 
 // They live as long as the origin side does.
 const struct origin_counters *origin_counters(const struct origin *origin);

@@ -46,7 +46,7 @@ static void release_connection(struct exchange *x, bool keep, bool reset)
 		return;
 	x->connection = NULL;
 	connection->exchange = NULL;
-	connection->server->exchanges--;
+	server_count(&connection->server->exchanges, -1);
 	if (keep)
 		connection_keep(&x->origin->connections, connection, &x->limits, x->origin->now_us);
 	else
@@ -154,7 +154,7 @@ static void attach(struct exchange *x, struct connection *connection, enum relay
 {
 	x->connection = connection;
 	connection->exchange = x;
-	connection->server->exchanges++;
+	server_count(&connection->server->exchanges, 1);
 	x->attempts++;
 	relay_set_state(x, state);
 }

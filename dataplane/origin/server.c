@@ -12,7 +12,7 @@ int server_set_init(struct server_set *set, uint32_t max)
 {
 	*set = (struct server_set){.max = max};
 	set->items = calloc(max, sizeof(*set->items)); // COLD: at start
-	set->listed = calloc(max, sizeof(struct server *)); // COLD: at start
+	set->listed = calloc(max, sizeof(*set->listed)); // COLD: at start
 	if (set->items && set->listed)
 		return 0;
 	server_set_fini(set);
@@ -49,6 +49,11 @@ void server_set_unlist(struct server_set *set, const struct origin_table *table)
 	}
 }
 
+static void set_aside_until(struct server *server, uint64_t until_us)
+{
+	atomic_store_explicit(&server->aside_until_us, until_us, memory_order_relaxed);
+}
+
 // A slot for a new server: free, or of one that nobody needs any more.
 static struct server *take_slot(struct server_set *set)
 {
@@ -60,6 +65,18 @@ static struct server *take_slot(struct server_set *set)
 	return NULL;
 }
 
+// Begin with a server. Its id comes last: what is read beside it is then its own.
+static void take_in(struct server *server, const struct origin_table_server *listed)
+{
+	peer_forget(&server->peer);
+	atomic_store_explicit(&server->peer.failures, 0, memory_order_relaxed);
+	atomic_store_explicit(&server->peer.fault, 0, memory_order_relaxed);
+	server->address = listed->address;
+	TAILQ_INIT(&server->kept);
+	server_answered(server);
+	atomic_store_explicit(&server->id, listed->id, memory_order_release);
+}
+
 uint32_t server_set_list(struct server_set *set, const struct origin_table *table)
 {
 	uint32_t left_out = 0;
@@ -68,17 +85,14 @@ uint32_t server_set_list(struct server_set *set, const struct origin_table *tabl
 		const struct origin_table_server *listed = &table->servers[k];
 		assert(listed->id != 0);
 		struct server *server = k < set->max ? find(set, listed->id) : NULL;
-		if (!server && k < set->max && (server = take_slot(set))) {
-			peer_forget(&server->peer);
-			*server = (struct server){.id = listed->id, .address = listed->address};
-			TAILQ_INIT(&server->kept);
-		}
+		if (!server && k < set->max && (server = take_slot(set)))
+			take_in(server, listed);
 		if (server) {
 			server->is_listed = true;
 			server->tls = listed->tls;
 		}
 		if (k < set->max)
-			set->listed[k] = server;
+			atomic_store_explicit(&set->listed[k], server, memory_order_release);
 		left_out += !server;
 	}
 	return left_out;
@@ -141,7 +155,7 @@ struct server *server_choose(struct server_set *set, const struct origin_table_o
 	if (best && best->aside_us && now_us >= best->aside_until_us) {
 		// This request tries it; to all others it stays set aside.
 		best->is_tried = true;
-		best->aside_until_us = now_us + best->aside_us;
+		set_aside_until(best, now_us + best->aside_us);
 	}
 	return best;
 }
@@ -160,7 +174,7 @@ bool server_failed(struct server *server, bool is_hard, const struct origin_tabl
 		return false; // one of many that were on their way when it was set aside
 	}
 	server->is_tried = false;
-	server->aside_until_us = now_us + server->aside_us;
+	set_aside_until(server, now_us + server->aside_us);
 	return true;
 }
 
@@ -168,5 +182,6 @@ void server_answered(struct server *server)
 {
 	server->faults = 0;
 	server->aside_us = 0;
+	set_aside_until(server, 0);
 	server->is_tried = false;
 }

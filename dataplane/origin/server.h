@@ -8,6 +8,7 @@
 // come, and without trying there is certainly none.
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,20 +19,21 @@
 #define SERVER_ASIDE_GROWTH 8u
 #define SERVER_EXCEPT_MAX 3u
 
-// One address of the table, for as long as it is listed or used.
+// One address of the table, for as long as it is listed or used. What is atomic is written by the
+// worker and read by anybody.
 struct server {
-	uint64_t id; // of origin_table_server; 0: this slot is free
+	_Atomic uint64_t id; // of origin_table_server; 0: this slot is free
 	struct stream_address address;
 	const struct tls_target *tls; // the current table's; NULL: plain, or not listed
 	struct peer peer; // with TLS
-	bool is_listed; // in the current table
+	_Atomic bool is_listed; // in the current table
 	bool is_tried; // set aside, and a request is on its way to see
-	uint32_t exchanges; // in flight
-	uint32_t kept_count;
+	_Atomic uint32_t exchanges; // in flight
+	_Atomic uint32_t kept_count;
 	struct connection_list kept; // newest first
 	uint32_t faults; // in a row
 	uint64_t aside_us; // how long it is set aside for; 0: healthy
-	uint64_t aside_until_us;
+	_Atomic uint64_t aside_until_us; // 0 while healthy
 };
 
 struct server_set {
@@ -39,7 +41,8 @@ struct server_set {
 	uint32_t max;
 	uint32_t rotation; // where the search among equals begins
 	const struct origin_table *table; // NULL: none yet
-	struct server **listed; // for each of table->servers; NULL: left out
+	struct server *_Atomic *listed; // for each of table->servers; NULL: left out. Written: the
+					// worker; read: anybody, who then compares the id
 };
 
 // Returns 0 or -ENOMEM.
@@ -67,3 +70,10 @@ bool server_failed(struct server *server, bool is_hard, const struct origin_tabl
 
 // It gave an answer.
 void server_answered(struct server *server);
+
+// Change how many of something it has. The worker only.
+static inline void server_count(_Atomic uint32_t *figure, int by)
+{
+	uint32_t value = atomic_load_explicit(figure, memory_order_relaxed);
+	atomic_store_explicit(figure, value + (uint32_t)by, memory_order_relaxed);
+}

@@ -10,6 +10,7 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
+#include <rte_log.h>
 #include <rte_ring.h>
 
 #include <bpf/libbpf.h>
@@ -132,6 +133,15 @@ static struct ethdev *allocate(const struct ethdev_plan *plan)
 	return devices;
 }
 
+// What libraries write to the terminal by themselves, and net_tap's complaint, each time, that a
+// kernel has no queueing discipline for flow rules, which nobody asks for.
+static void be_quiet(void)
+{
+	libbpf_set_print(NULL);
+	libxdp_set_print(NULL);
+	rte_log_set_level_pattern("pmd.net.tap", RTE_LOG_CRIT);
+}
+
 int ethdev_open(
 	const struct ethdev_plan *plan, struct ethdev **devices, char error[ETHDEV_ERROR_BYTES])
 {
@@ -139,8 +149,7 @@ int ethdev_open(
 	snprintf(error, ETHDEV_ERROR_BYTES, "no memory");
 	if (!made)
 		return -ENOMEM;
-	libbpf_set_print(NULL); // net_af_xdp's libraries write to the terminal
-	libxdp_set_print(NULL);
+	be_quiet();
 	sizes_of(plan, &made->sizes);
 	int ret = -EIO;
 	if (getrandom(&made->seed, sizeof(made->seed), 0) == (ssize_t)sizeof(made->seed))

@@ -82,6 +82,9 @@ void ethdev_close(struct ethdev *devices);
 unsigned ethdev_port_count(const struct ethdev *devices);
 const struct ethdev_port *ethdev_port(const struct ethdev *devices, unsigned port);
 
+// Whether `device` is a PCI address. EAL wants to know these at its start.
+bool ethdev_is_pci(const char *device);
+
 // Memory for a plan: buffers, rings, descriptors. For the bill, before anything is opened.
 uint64_t ethdev_bytes(const struct ethdev_plan *plan);
 

@@ -36,7 +36,7 @@ static bool choose_name(const struct ethdev_port_plan *plan, const struct inside
 	snprintf(name, ETHDEV_NAME_BYTES, "%s", plan->exception);
 	if (!is_auto)
 		return name[0] && !port->shown.kernel_sees_frames;
-	if (!port_is_pci(plan->device) && strncmp(plan->device, "net_af_xdp", 10) != 0)
+	if (!ethdev_is_pci(plan->device) && strncmp(plan->device, "net_af_xdp", 10) != 0)
 		return false;
 	for (unsigned i = 0; i < NAMES_MAX; i++) {
 		snprintf(name, ETHDEV_NAME_BYTES, "sluice%u", i);

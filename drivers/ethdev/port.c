@@ -54,7 +54,7 @@ __attribute__((format(printf, 3, 4))) static int fail(
 	return ret;
 }
 
-bool port_is_pci(const char *device)
+bool ethdev_is_pci(const char *device)
 {
 	unsigned domain, bus, slot, function;
 	return sscanf(device, "%x:%x:%x.%x", &domain, &bus, &slot, &function) == 4 ||
@@ -91,7 +91,7 @@ int port_probe(struct inside_port *port, const char *device, uint16_t mtu, unsig
 		ret = rte_eth_dev_get_port_by_name(port->shown.name, &port->shown.id);
 	if (ret < 0)
 		return fail(error, ret, "port %s: cannot be opened: %s%s", device, strerror(-ret),
-			port_is_pci(device) ? " (is it bound to vfio-pci?)" : "");
+			ethdev_is_pci(device) ? " (is it bound to vfio-pci?)" : "");
 	return 0;
 }
 

@@ -17,6 +17,3 @@ int port_start(struct inside_port *port, const struct ethdev_port_plan *plan,
 
 // Stop and close, and let go of the device.
 void port_close(struct inside_port *port);
-
-// Whether `device` is a PCI address.
-bool port_is_pci(const char *device);

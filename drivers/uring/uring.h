@@ -35,7 +35,8 @@ int uring_init_mode(struct uring *uring, unsigned mode, unsigned entries, uint32
 
 // Whether a mode does what it promises, shown on a small ring of its own: accepts a connection over
 // loopback, receives from it, stops receiving, sees it writable. Some kernels offer a mode that
-// fails at this (liburing issue 1062). Returns 0 or -errno.
+// fails at this (liburing issue 1062). Returns 0 or -errno; -ETIME after a few tries that each took
+// up to a second: what was asked for never came.
 int uring_test(unsigned mode);
 
 // Bytes that a ring and its buffers take.

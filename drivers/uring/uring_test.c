@@ -1,5 +1,8 @@
 // The self-test of a mode: one connection over loopback, and each kind of request once, on a ring
 // of its own with two small buffers. Takes well under a millisecond.
+//
+// On a machine that is very busy a completion may come too late for it. That says nothing about the
+// mode, so a test that ran out of time is made again, on a new ring; a wrong answer is final.
 
 #include "drivers/uring/uring.h"
 
@@ -15,7 +18,8 @@
 #define BUFFERS 2
 #define BUFFER_BYTES 4096
 #define WAIT_US 200000 // for a completion that is there at once or never
-#define WAITS_MAX 4
+#define WAITS_MAX 4 // for one completion
+#define TRIES_MAX 3 // of a test that runs out of time
 
 static const char message[] = "sluice";
 
@@ -29,8 +33,10 @@ enum request {
 static int expect(struct uring *uring, enum request data, uint32_t *flags)
 {
 	struct io_uring_cqe *cqe = NULL;
-	for (int i = 0; i < WAITS_MAX && io_uring_peek_cqe(&uring->ring, &cqe) < 0; i++)
+	for (int i = 0; i < WAITS_MAX && !cqe; i++) {
 		uring_wait(uring, WAIT_US);
+		io_uring_peek_cqe(&uring->ring, &cqe);
+	}
 	if (!cqe)
 		return -ETIME;
 	int res = cqe->user_data == data ? cqe->res : -EPROTO;
@@ -98,7 +104,7 @@ static int connect_loopback(int *listener, int *client)
 	return 0;
 }
 
-int uring_test(unsigned mode)
+static int test_once(unsigned mode)
 {
 	struct uring uring;
 	int ret = uring_init_mode(&uring, mode, ENTRIES, BUFFERS, BUFFER_BYTES);
@@ -113,5 +119,13 @@ int uring_test(unsigned mode)
 		close(client);
 	if (listener >= 0)
 		close(listener);
+	return ret;
+}
+
+int uring_test(unsigned mode)
+{
+	int ret = -ETIME;
+	for (int i = 0; i < TRIES_MAX && ret == -ETIME; i++)
+		ret = test_once(mode);
 	return ret;
 }

@@ -37,6 +37,9 @@ def test_show(make, visitor):
     assert stands["kind"] == "ticket" and stands["signed"] and stands["position"] == 1
     flipped = "B" + waiting.ticket()[1:]
     assert sluice.cli("ticket", flipped, check=False).returncode == 1
+    alike = sluice.cli("ticket", "A" * 64, check=False)
+    assert alike.returncode == 1 and "a ticket or a pass of version 1" in alike.stderr
+    assert "64 characters of base64url" in sluice.cli("ticket", "A", check=False).stderr
 
 
 def test_pause_and_resume(make, visitor):
@@ -99,6 +102,9 @@ def test_release_calls_but_capacity_holds(make, visitor):
     sluice.cli("room", "derby", "release", "5")
     wait_for(lambda: waiting.status().json()["state"] == "next", 5, 0.2)
     assert sluice.show("room", "derby")["sessions"] == 1
+    negative = sluice.cli("room", "derby", "release", "-1", check=False)
+    assert negative.returncode == 2
+    assert negative.stderr.startswith("sluice: -1: want a number without a sign\n")
 
 
 def test_rotate_keeps_and_revoke_ends(make, visitor):

@@ -48,6 +48,19 @@ def test_refused_and_closed(make, name, request_bytes, expected):
         assert got.count(b"HTTP/1.1 ") == 1
 
 
+def test_options_of_the_server_never_reach_the_origin(make, origin):
+    """`OPTIONS *` is about sluice itself, also where a room guards the whole site."""
+    sluice = make(rooms=[room(path="/", capacity=1)])
+    asked = (b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n"
+             b"OPTIONS http://localhost HTTP/1.1\r\nHost: localhost\r\n"
+             b"Origin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n"
+             b"Connection: close\r\n\r\n")
+    got = raw(sluice.port, asked, 3)
+    assert got.count(b"HTTP/1.1 204 ") == 2
+    assert got.count(b"\r\nAllow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n") == 2
+    assert not origin.seen and sluice.show("room", "derby")["sessions"] == 0
+
+
 def test_limits_of_a_head(make):
     sluice = make()
     line = b"GET /%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"

@@ -1,6 +1,7 @@
 """Goal: a place survives everything: kill -9, restart, another worker, a full disk."""
 import concurrent.futures
 import os
+import struct
 import time
 
 import pytest
@@ -88,12 +89,96 @@ def test_threshold_does_not_move_back(make, visitor):
     assert int(sluice.show("room", "derby")["threshold"], 16) >= before
 
 
+def test_a_free_slot_does_not_wait_after_kills(make, visitor):
+    """Tickets that were used before the kills are not waited for again."""
+    sluice = make(rooms=[room(capacity=1, session="60s", claim="30s")])
+    people = arrive(visitor, sluice, 5)
+    for gone, comes in zip(people, people[1:4]):
+        gone.client.post("/.sluice/derby/leave")
+        wait_for(lambda: comes.status().json()["state"] == "admitted", 5, 0.2)
+    for _ in range(2):
+        sluice.kill()
+        sluice.start()
+    assert people[4].status().json()["state"] == "waiting"
+    people[3].client.post("/.sluice/derby/leave")
+    wait_for(lambda: people[4].status().json()["state"] == "admitted", 3, 0.2)
+
+
+def edit_places(sluice, line_id, kept_until_ms=None):
+    """Whether the file of places has a line, and until when it is kept (place.h)."""
+    with open(os.path.join(sluice.config["state"], "places"), "r+b") as file:
+        lines_max, _, line_bytes = struct.unpack_from("<IQQ", file.read(32), 12)
+        for at in range(4096, 4096 + lines_max * line_bytes, line_bytes):
+            file.seek(at)
+            head = file.read(192)
+            if struct.unpack_from("<Q", head, 152) == (0,):
+                continue
+            if struct.unpack_from("<I", head, 56) != (line_id,):
+                continue
+            if kept_until_ms is not None:
+                file.seek(at + 176)
+                file.write(struct.pack("<Q", kept_until_ms))
+            return struct.unpack_from("<Q", head, 176)[0]
+    return None
+
+
+def test_the_line_of_a_room_that_is_gone_is_given_back(make, visitor):
+    """Once nothing of it can be good; and who returns then has lapsed."""
+    cup = room("cup", capacity=1, ticket_ttl="2m", session="5m")
+    sluice = make(rooms=[room(), cup])
+    rooms = sluice.config["sites"][0]["rooms"]
+    for one in (people := [visitor(sluice) for _ in range(3)]):
+        one.get("/cup/")
+    held = people[2].ticket("cup")
+    assert people[2].status("cup").json()["position"] == 2
+    del rooms[1]
+    sluice.write()
+    sluice.cli("reload")
+    assert sluice.stop() == 0
+    line = token(held)["line"]
+    assert 290 < edit_places(sluice, line) / 1000 - time.time() <= 300
+    sluice.start()
+    assert sluice.stop() == 0
+    assert edit_places(sluice, line, int(time.time() * 1000) - 1)  # five minutes later
+    sluice.start()
+    assert "given back" in sluice.read_log()
+    assert edit_places(sluice, line) is None
+    rooms.append(cup)
+    sluice.write()
+    sluice.cli("reload")
+    back = visitor(sluice, headers=dict(JSON, **{"Sluice-Ticket": held}))
+    assert back.client.get("/.sluice/cup/status").status_code == 410
+    late = visitor(sluice)
+    late.get("/cup/")
+    assert late.status("cup").json()["position"] == 1
+    assert token(late.ticket("cup"))["key"] > token(held)["key"]
+
+
 def test_restart_is_quick(make):
     sluice = make()
     sluice.kill()
     began = time.monotonic()
     sluice.start()
     assert time.monotonic() - began < 2
+
+
+def test_what_was_given_back_stays_so_after_a_kill(make, visitor):
+    """The answer to `leave` is a promise: killed right after it, nothing of it comes back."""
+    sluice = make(rooms=[room(capacity=1, session="60s", claim="60s")])
+    inside, first, second, last = arrive(visitor, sluice, 4)
+    tickets = [one.ticket() for one in (first, second)]
+    held = inside.passed()
+    gone = [one.client.post("/.sluice/derby/leave") for one in (first, second, inside)]
+    sluice.kill()
+    assert [answer.status_code for answer in gone] == [204] * 3
+    sluice.start()
+    derby = sluice.show("room", "derby")
+    assert derby["waiting"] + derby["called"] == 1
+    wait_for(lambda: last.status().json()["state"] == "admitted", 5, 0.2)
+    assert inside.get("/derby/", headers={"Sluice-Pass": held}).text.startswith("shop:") is False
+    for ticket in tickets:
+        other = visitor(sluice, headers=dict(JSON, **{"Sluice-Ticket": ticket}))
+        assert other.client.get("/.sluice/derby/status").status_code == 410
 
 
 def test_a_claimed_ticket_is_not_used_twice(make, visitor):

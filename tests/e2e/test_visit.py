@@ -63,6 +63,27 @@ def test_leave_gives_the_slot_to_the_first(make, visitor):
     assert not inside[0].get("/derby/").text.startswith("shop:")
 
 
+def test_a_ticket_given_back_has_expired(make, visitor):
+    """Whoever kept a copy is told at once, not when its turn would have come."""
+    sluice = make(rooms=[room(capacity=1)])
+    visitor(sluice).get("/derby/")
+    alice, bob = visitor(sluice), visitor(sluice)
+    for one in (alice, bob):
+        one.get("/derby/")
+    ticket = alice.ticket()
+    assert bob.status().json()["state"] == "waiting"
+    assert alice.client.post("/.sluice/derby/leave").status_code == 204
+    assert not alice.ticket()
+    copy = {"Sluice-Ticket": ticket}
+    answer = alice.client.get("/.sluice/derby/status", headers=dict(JSON, **copy))
+    assert answer.status_code == 410 and answer.json()["state"] == "expired"
+    assert alice.client.post("/.sluice/derby/leave", headers=copy).status_code == 204  # again
+    assert bob.status().json()["state"] == "waiting"
+    # Loading the page joins again, behind whoever came meanwhile.
+    page = alice.get("/derby/", headers=dict(JSON, **copy))
+    assert page.json()["state"] == "waiting" and page.json()["position"] == 3
+
+
 def test_called_visitor_is_forwarded_in_the_same_request(make, visitor):
     sluice = make(rooms=[room(capacity=1, session="3s")])
     visitor(sluice).get("/derby/")

@@ -277,6 +277,9 @@ void check_change(struct check *k, const struct controller_change *change)
 		CHECK(k, known && (known->may_free || k->now_ms >= known->expires * 1000ull));
 		*known = k->active[--k->active_count];
 		return;
+	case CONTROLLER_LEFT:
+		CHECK(k, !known && change->session == 0);
+		return;
 	case CONTROLLER_FORGET:
 		CHECK(k, !known);
 		if (change->key > k->forgotten)

@@ -111,6 +111,8 @@ static void commit(struct world *w)
 	for (uint32_t i = 0; i < count; i++) {
 		struct controller_change *record = &w->store[world_who(changes[i].visitor)];
 		check_change(&w->check, &changes[i]);
+		CHECK(&w->check,
+			record->kind != CONTROLLER_LEFT || changes[i].kind == CONTROLLER_FORGET);
 		*record = changes[i];
 		if (changes[i].kind == CONTROLLER_RENEWED)
 			record->kind = CONTROLLER_GRANTED;

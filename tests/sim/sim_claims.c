@@ -10,6 +10,7 @@
 //   * no more passes are good than there are slots
 //   * one ticket is one session, and its end never moves but by renewal
 //   * who ended early stays out, over restarts
+//   * a ticket that was given back, with an answer, is never good again
 //   * threshold and floor never move back
 //   * who was killed unsaved is known to be, and then nobody new gets in for one session
 //
@@ -102,7 +103,7 @@ static struct world {
 	struct place_line *line;
 	uint64_t threshold, floor; // seen so far
 	struct controller *controller;
-	struct ended *ended;
+	struct ended *ended, *gone; // gone: tickets given back, as workers know
 	struct claims *claims;
 	uint64_t quiet_until_ms;
 	uint64_t turn, quiescent[WORKERS]; // the turn in which a worker last was
@@ -113,6 +114,8 @@ static struct world {
 	uint32_t ring_count;
 	struct seen seen[SEEN_MAX];
 	uint32_t seen_count;
+	uint64_t left[SEEN_MAX]; // ids of tickets given back
+	uint32_t left_count;
 	struct {
 		uint64_t granted, renewed, ended, killed, killed_unsaved, undone;
 	} total;
@@ -204,6 +207,9 @@ static void check_pass(const struct claim_answer *a)
 	bool is_unsaved = w.killable.store->status.is_unsaved;
 	CHECK(is_unsaved || killable_knows(&w.killable, a->visitor, a->session, a->expires));
 	struct seen *seen = seen_of(a->session);
+	for (uint32_t i = 0; i < w.left_count && !w.has_lost; i++)
+		CHECK(w.left[i] != a->visitor || ended_has(w.ended, a->session));
+	CHECK(!ended_has(w.gone, a->visitor));
 	if (!seen) {
 		CHECK(w.now_ms >= w.quiet_until_ms);
 		for (uint32_t i = 0; i < w.seen_count && !w.has_lost; i++)
@@ -241,6 +247,17 @@ static void admit(struct visitor *v, const struct request *r, const struct claim
 	v->expires = a->expires;
 }
 
+// It is done, or is tried again. Now and then somebody polls with a copy all the same.
+static void give_back(struct visitor *v, const struct request *r, bool is_done)
+{
+	if (!is_done || v->id != r->id)
+		return;
+	CHECK(w.left_count < SEEN_MAX);
+	w.left[w.left_count++] = r->id;
+	if (chance(2))
+		lose_ticket(v);
+}
+
 static void answer_one(const struct claim_answer *a)
 {
 	struct request *r = &w.requests[a->request];
@@ -256,6 +273,11 @@ static void answer_one(const struct claim_answer *a)
 	}
 	r->is_used = false;
 	struct visitor *v = &w.visitors[r->visitor];
+	if (r->kind == CLAIM_LEAVE) {
+		CHECK(a->verdict == CLAIM_LEFT || a->verdict == CLAIM_REFUSED);
+		give_back(v, r, a->verdict == CLAIM_LEFT);
+		return;
+	}
 	if (a->verdict == CLAIM_GRANTED || a->verdict == CLAIM_RENEWED)
 		admit(v, r, a);
 	else if (a->verdict == CLAIM_REFUSED)
@@ -329,9 +351,8 @@ static void poll(uint32_t visitor)
 		park(visitor, CLAIM_CALLED, v->id, v->key);
 		if (chance(5))
 			park(visitor, CLAIM_CALLED, v->id, v->key);
-	} else if (chance(100)) {
-		send(&(struct claim){.kind = CLAIM_LEAVE, .visitor = v->id, .key = v->key});
-		lose_ticket(v);
+	} else if (chance(30)) {
+		park(visitor, CLAIM_LEAVE, v->id, v->key);
 	}
 }
 
@@ -389,7 +410,9 @@ static void process_start(void)
 	CHECK(place_begin(w.line, w.now_ms / PLACE_SLOT_MS));
 	w.controller = controller_create(&limits, &bounds, w.line, w.now_ms);
 	w.ended = ended_init(aligned_alloc(64, ended_bytes(256)), 256);
-	w.claims = claims_create(&plan, w.killable.store, w.ended, &seams);
+	w.gone = ended_init(aligned_alloc(64, ended_bytes(256)), 256);
+	w.claims = claims_create(
+		&plan, w.killable.store, &(struct claims_sets){w.ended, w.gone}, &seams);
 	CHECK(w.controller && w.claims);
 	struct claims_room room = {LINE, w.session_s, GATE_OPEN, w.controller, w.line};
 	claims_set_rooms(w.claims, &room, 1);
@@ -402,6 +425,7 @@ static void process_stop(void)
 	claims_destroy(w.claims);
 	controller_destroy(w.controller);
 	free(w.ended);
+	free(w.gone);
 }
 
 static bool is_alive(const struct seen *s)

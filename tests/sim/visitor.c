@@ -71,7 +71,8 @@ static void show_wait(struct world *w, struct world_visitor *v)
 		return;
 	v->wait_ms = w->now_ms;
 	v->wait_low_s = (v->ahead * line->wait_low >> 32) + line->door_wait_ms / 1000;
-	v->wait_high_s = (v->ahead * line->wait_high >> 32) + (line->door_wait_ms + 999) / 1000;
+	v->wait_high_s =
+		((v->ahead + 1) * line->wait_high >> 32) + (line->door_wait_ms + 999) / 1000;
 }
 
 static void wait_on(struct world *w, uint32_t who, uint32_t tab)

@@ -103,22 +103,32 @@ static uint32_t sessions_of(struct control *c, const char *name)
 	return (uint32_t)view.sessions;
 }
 
+static struct ended *make_set(void)
+{
+	return ended_init(aligned_alloc(64, ended_bytes(64)), 64);
+}
+
+static struct claims *make_claims(struct store *store, const struct claims_sets *sets)
+{
+	static const struct claims_seams seams;
+	static const struct claims_plan plan = {ROOMS_AT_ONCE, 1, 64};
+	return claims_create(&plan, store, sets, &seams);
+}
+
 static void test_reloads(void **state)
 {
 	(void)state;
 	static struct control c;
-	static const struct claims_seams seams;
-	struct memory_store memory = {.store = {.ops = &memory_ops}};
-	memory.store.status.free_count = 1u << 20;
+	const struct store_status status = {.free_count = 1u << 20};
+	struct memory_store memory = {.store = {&memory_ops, status}};
 	char path[] = "/tmp/sluice-rooms-XXXXXX";
 	close(mkstemp(path));
 	unlink(path);
 	assert_int_equal(place_file_open(path, 8, 64, &c.places), 0);
 	unlink(path);
-	void *ended = aligned_alloc(64, ended_bytes(64));
+	struct claims_sets sets = {make_set(), make_set()};
 	c.store = &memory.store;
-	c.claims = claims_create(&(struct claims_plan){ROOMS_AT_ONCE, 1, 64}, c.store,
-		ended_init(ended, 64), &seams);
+	c.claims = make_claims(c.store, &sets);
 	struct config *one = configure(1, room("cup", 8, 5), room("", 0, 0));
 	struct config *two = configure(2, room("derby", 7, 3), room("cup", 8, 9));
 	struct config *other = configure(1, room("derby", 7, 3), room("", 0, 0));
@@ -169,7 +179,8 @@ static void test_reloads(void **state)
 	rooms_destroy(&c);
 	claims_destroy(c.claims);
 	place_file_close(c.places);
-	free(ended);
+	free(sets.ended);
+	free(sets.left);
 	forget(one);
 	forget(two);
 	forget(other);

@@ -127,8 +127,11 @@ static void expects_those_who_may_yet_come(void **state)
 	assert_true(calls_expected(&c) == 50);
 	calls_came(&c, 7);
 	assert_true(calls_expected(&c) == 49);
+	calls_settled(&c, 8);
+	calls_settled(&c, 100); // was never called: nothing
+	assert_true(calls_expected(&c) == 48);
 	calls_ripen(&c, 4000 + CALLS_SPAN_MS - 1);
-	assert_true(calls_expected(&c) == 49);
+	assert_true(calls_expected(&c) == 48);
 	calls_ripen(&c, 4000 + CALLS_SPAN_MS);
 	assert_true(calls_expected(&c) == 0);
 	calls_add(&c, 200, 50, 60000, 1000, 10000); // who may take a minute is expected for 10 s

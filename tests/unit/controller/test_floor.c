@@ -364,6 +364,91 @@ static void a_restart_takes_over(void **state)
 	room_close(&r);
 }
 
+// Those between floor and threshold who were inside already come no more: the slot that one of them
+// gives back calls the next at once, and not when they are given up.
+static void after_a_restart_the_used_tickets_are_not_expected(void **state)
+{
+	(void)state;
+	const struct controller_limits limits = {
+		.capacity = 1, .session_s = 600, .claim_s = CLAIM_S, .burst = 1};
+	struct room r = room_open(limits);
+	uint64_t keys[4];
+	for (int i = 0; i < 4; i++)
+		keys[i] = room_mint(&r);
+	for (int i = 0; i < 3; i++) {
+		room_wait(&r, 200);
+		assert_int_equal(room_poll(&r, keys[i]), CLAIM_GRANTED);
+		if (i == 2)
+			break;
+		assert_true(controller_end(r.controller, r.answer.session, r.now_ms));
+		controller_free(r.controller, r.answer.session, r.now_ms);
+	}
+	const struct claim_answer last = r.answer;
+	controller_destroy(r.controller);
+
+	place_begin(r.line, r.now_ms / PLACE_SLOT_MS);
+	r.controller = controller_create(&limits, &room_bounds, r.line, r.now_ms);
+	for (int i = 0; i < 3; i++) {
+		const struct controller_change known = {
+			.kind = i < 2 ? CONTROLLER_ENDED : CONTROLLER_GRANTED,
+			.expires = last.expires,
+			.session = i < 2 ? 900 + (uint64_t)i : last.session,
+			.visitor = keys[i],
+			.key = keys[i]};
+		assert_true(controller_restore(r.controller, &known, r.now_ms));
+	}
+	room_wait(&r, 200);
+	assert_true(controller_end(r.controller, last.session, r.now_ms));
+	controller_free(r.controller, last.session, r.now_ms);
+	room_wait(&r, 200);
+	assert_int_equal(room_poll(&r, keys[3]), CLAIM_GRANTED);
+	room_close(&r);
+}
+
+// A ticket given back is a change, so that it stays so; and is forgotten when floor has passed it.
+static void a_ticket_given_back_outlives_the_process(void **state)
+{
+	(void)state;
+	struct room r = room_open(one_slot);
+	const uint64_t key = room_mint(&r), other = room_mint(&r);
+	const struct controller_change *changes;
+	assert_true(controller_leave(r.controller, key, key, r.now_ms));
+	assert_true(controller_leave(r.controller, key, key, r.now_ms)); // again: no change
+	assert_int_equal(controller_changes(r.controller, &changes), 1);
+	const struct controller_change left = changes[0];
+	assert_int_equal(left.kind, CONTROLLER_LEFT);
+	assert_true(left.key == key && left.visitor == key && left.session == 0);
+	controller_destroy(r.controller);
+
+	struct controller_limits limits = one_slot;
+	limits.burst = 1;
+	r.controller = controller_create(&limits, &room_bounds, r.line, r.now_ms);
+	assert_true(controller_restore(r.controller, &left, r.now_ms));
+	assert_int_equal(room_look(&r).waiting, 1);
+	room_wait(&r, 200);
+	assert_int_equal(room_poll(&r, key), CLAIM_LAPSED);
+	assert_int_equal(room_poll(&r, other), CLAIM_GRANTED);
+	assert_int_equal(r.forgotten, 0);
+	room_wait(&r, 60000 + CLAIM_S * 1000 + 1000);
+	assert_true(r.line->floor > key);
+	assert_int_equal(r.forgotten, 1);
+	room_close(&r);
+}
+
+// Nor is one who was called, and gave the ticket back before ever coming.
+static void who_gave_the_turn_back_is_not_expected(void **state)
+{
+	(void)state;
+	struct room r = room_open((struct controller_limits){
+		.capacity = 1, .session_s = 600, .claim_s = CLAIM_S, .burst = 1});
+	const uint64_t first = room_mint(&r), second = room_mint(&r);
+	room_wait(&r, 200);
+	assert_true(controller_leave(r.controller, first, first, r.now_ms));
+	room_wait(&r, 200);
+	assert_int_equal(room_poll(&r, second), CLAIM_GRANTED);
+	room_close(&r);
+}
+
 static void a_threshold_behind_floor_is_mended(void **state)
 {
 	(void)state;
@@ -419,6 +504,9 @@ int main(void)
 		cmocka_unit_test(many_ends_take_several_turns),
 		cmocka_unit_test(the_line_bit_follows_the_line),
 		cmocka_unit_test(a_restart_takes_over),
+		cmocka_unit_test(after_a_restart_the_used_tickets_are_not_expected),
+		cmocka_unit_test(a_ticket_given_back_outlives_the_process),
+		cmocka_unit_test(who_gave_the_turn_back_is_not_expected),
 		cmocka_unit_test(a_threshold_behind_floor_is_mended),
 		cmocka_unit_test(what_the_store_still_knows_of_long_ago_is_forgotten),
 	};

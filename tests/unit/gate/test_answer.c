@@ -198,6 +198,8 @@ static void every_answer_is_well_formed(void **state)
 		{DECIDE_METHOD, GATE_ROUTE_LEAVE, 405, "Allow", "POST"},
 		{DECIDE_METHOD, GATE_ROUTE_DRAW, 405, "Allow", "GET"},
 		{DECIDE_METHOD, GATE_ROUTE_HEALTH, 405, "Allow", "GET, HEAD"},
+		{DECIDE_SERVER, GATE_ROUTE_SERVER, 204, "Allow",
+			"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"},
 		{DECIDE_HEALTH, GATE_ROUTE_HEALTH, 200, "Content-Type", "application/json"},
 		{DECIDE_BAD_TARGET, GATE_ROUTE_BAD, 400, "Cache-Control", "no-store"},
 		{DECIDE_MISDIRECTED, GATE_ROUTE_MISDIRECTED, 421, "Cache-Control", "no-store"},

@@ -24,6 +24,7 @@ enum end {
 	CLAIM_IT, // CLAIM_CALLED
 	CLAIM_NEW, // CLAIM_DIRECT
 	CLAIM_AGAIN, // CLAIM_RENEW
+	CLAIM_BACK, // CLAIM_LEAVE
 	// otherwise an enum decide_answer
 };
 #define IDLE 0 // nobody waits, a slot is free
@@ -187,12 +188,33 @@ static const struct row {
 	{"leave by GET", .route = GATE_ROUTE_LEAVE, .method = HTTP_GET, .ticket = WAITING,
 		.end = DECIDE_METHOD},
 	{"leave with a place", .route = GATE_ROUTE_LEAVE, .method = HTTP_POST, .ticket = WAITING,
-		.end = DECIDE_LEFT},
+		.end = CLAIM_BACK},
+	{"leave with a place, hold", .route = GATE_ROUTE_LEAVE, .method = HTTP_POST, .open = HOLD,
+		.ticket = WAITING, .end = CLAIM_BACK},
+	{"leave with a place, room closed", .route = GATE_ROUTE_LEAVE, .method = HTTP_POST,
+		.state = GATE_CLOSED, .ticket = WAITING, .end = CLAIM_BACK},
+	{"leave with a place, draining", .route = GATE_ROUTE_LEAVE, .method = HTTP_POST,
+		.draining = true, .ticket = WAITING, .end = CLAIM_BACK},
+	{"leave with a place, control silent", .route = GATE_ROUTE_LEAVE, .method = HTTP_POST,
+		.held = true, .ticket = WAITING, .end = DECIDE_UNAVAILABLE},
+	{"leave with a place, no answer in time", .route = GATE_ROUTE_LEAVE, .method = HTTP_POST,
+		.late = true, .ticket = WAITING, .end = DECIDE_UNAVAILABLE},
+	{"leave with a pass", .route = GATE_ROUTE_LEAVE, .method = HTTP_POST, .pass = PASS,
+		.end = CLAIM_BACK},
+	{"leave with a pass that is refused already: who knows whether the store has it",
+		.route = GATE_ROUTE_LEAVE, .method = HTTP_POST, .pass = PASS_ENDED,
+		.end = CLAIM_BACK},
+	{"leave with a lapsed ticket", .route = GATE_ROUTE_LEAVE, .method = HTTP_POST,
+		.ticket = LAPSED, .end = DECIDE_LEFT},
 	{"leave with nothing", .route = GATE_ROUTE_LEAVE, .method = HTTP_POST, .end = DECIDE_LEFT},
+	{"leave with nothing, control silent", .route = GATE_ROUTE_LEAVE, .method = HTTP_POST,
+		.held = true, .end = DECIDE_LEFT},
 	{"draw", .route = GATE_ROUTE_DRAW, .method = HTTP_GET, .end = DECIDE_DRAW_NONE},
 	{"draw by POST", .route = GATE_ROUTE_DRAW, .method = HTTP_POST, .end = DECIDE_METHOD},
 	{"draw/keys", .route = GATE_ROUTE_DRAW_KEYS, .method = HTTP_GET, .end = DECIDE_DRAW_NONE},
 	{"health", .route = GATE_ROUTE_HEALTH, .method = HTTP_GET, .end = DECIDE_HEALTH},
+	{"the server as a whole", .route = GATE_ROUTE_SERVER, .method = HTTP_OPTIONS,
+		.end = DECIDE_SERVER},
 	{"health by HEAD", .route = GATE_ROUTE_HEALTH, .method = HTTP_HEAD, .end = DECIDE_HEALTH},
 	{"health by POST", .route = GATE_ROUTE_HEALTH, .method = HTTP_POST, .end = DECIDE_METHOD},
 };
@@ -232,6 +254,7 @@ static int end_of(const struct decision *d)
 	if (d->action == DECIDE_CLAIM)
 		return d->claim.kind == CLAIM_CALLED   ? CLAIM_IT
 		       : d->claim.kind == CLAIM_DIRECT ? CLAIM_NEW
+		       : d->claim.kind == CLAIM_LEAVE  ? CLAIM_BACK
 						       : CLAIM_AGAIN;
 	return d->answer;
 }
@@ -293,7 +316,7 @@ static void what_always_holds(void **state)
 			.pass = (enum held_pass)(draw(2) ? NO_PASS : draw(4))};
 		set_up(&row);
 		struct claim_answer answer = {.kind = (uint8_t)(1 + draw(3)),
-			.verdict = (uint8_t)(1 + draw(6)),
+			.verdict = (uint8_t)(1 + draw(7)),
 			.line_id = draw(8) ? LINE_ID : LINE_ID + 1,
 			.session = 0x5e56,
 			.visitor = 0xabc,

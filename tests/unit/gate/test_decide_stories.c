@@ -1,6 +1,7 @@
 // The decision in stories: what a visitor is told, which ticket counts, which cookies are cleared,
 // what is given back.
 
+#include "dataplane/gate/ended.h"
 #include "tests/unit/gate/decide_scene.h"
 
 // --- places and numbers
@@ -15,9 +16,9 @@ static void a_waiting_ticket_is_told_its_place(void **state)
 	assert_int_equal(status->position, 8);
 	assert_int_equal(status->ahead, 2);
 	assert_true(status->exact);
-	assert_int_equal(status->eta_low, 4);
-	assert_int_equal(status->eta_high, 6);
-	assert_int_equal(status->progress, 750); // 15 s of 15 + 5
+	assert_int_equal(status->eta_low, 4); // two ahead
+	assert_int_equal(status->eta_high, 9); // and this one
+	assert_int_equal(status->progress, 714); // 15 s of 15 + 6
 	assert_int_equal(status->poll_after, pace_poll_after(2, 3ull << 32, 0));
 	assert_int_equal(status->now, NOW_S);
 	assert_int_equal(status->opens, 0);
@@ -33,7 +34,21 @@ static void the_first_of_those_waiting_has_nobody_ahead(void **state)
 	run();
 	assert_int_equal(decision.status.state, STATUS_waiting);
 	assert_int_equal(decision.status.ahead, 0);
-	assert_int_equal(decision.status.eta_high, 0);
+	assert_int_equal(decision.status.poll_after, pace_poll_after(0, 3ull << 32, 0));
+}
+
+// One slot, ten minutes: whoever is first waits until that one is given on.
+static void the_first_in_line_waits_for_a_slot_all_the_same(void **state)
+{
+	(void)state;
+	atomic_store(&line->wait_low, 480ull << 32);
+	atomic_store(&line->wait_high, 720ull << 32);
+	atomic_store(&line->door_wait_ms, 2500);
+	carry_ticket(keys[FIRST_WAITING], CARRY_COOKIE);
+	run();
+	assert_int_equal(decision.status.ahead, 0);
+	assert_int_equal(decision.status.eta_low, 2); // it may be given on now
+	assert_int_equal(decision.status.eta_high, 723);
 }
 
 static void an_unknown_wait_is_not_told(void **state)
@@ -254,18 +269,88 @@ static void leaving_gives_back_what_is_held(void **state)
 	request.method = HTTP_POST;
 	carry_ticket(keys[7], CARRY_COOKIE);
 	run();
-	assert_int_equal(decision.answer, DECIDE_LEFT);
-	assert_true(decision.leaves_ticket && !decision.leaves_pass);
-	assert_int_equal(decision.ticket.key, keys[7]);
-	assert_true(decision.clears_ticket && !decision.clears_pass);
+	assert_int_equal(decision.action, DECIDE_CLAIM);
+	assert_int_equal(decision.claim.kind, CLAIM_LEAVE);
+	assert_int_equal(decision.claim.room, 3);
+	assert_int_equal(decision.claim.line_id, LINE_ID);
+	assert_int_equal(decision.claim.key, keys[7]);
+	assert_int_equal(decision.claim.visitor, 0xabc);
+	assert_int_equal(decision.claim.session, 0);
 	carry_pass(100, CARRY_COOKIE); // the session of that very visitor
 	run();
-	assert_true(decision.leaves_pass && !decision.leaves_ticket);
-	assert_int_equal(decision.pass.key, 0x5e55);
-	assert_true(decision.clears_ticket && decision.clears_pass);
+	assert_int_equal(decision.claim.key, 0);
+	assert_int_equal(decision.claim.session, 0x5e55);
+	assert_int_equal(decision.claim.expires, NOW_S - 100 + LIFE_S);
 	request.tokens[1].token.visitor = 0xdef; // another one's: both
 	run();
-	assert_true(decision.leaves_pass && decision.leaves_ticket);
+	assert_int_equal(decision.claim.key, keys[7]);
+	assert_int_equal(decision.claim.session, 0x5e55);
+}
+
+// A copy of a ticket that was given back is worth nothing from then on; another one may be.
+static void a_ticket_given_back_has_expired(void **state)
+{
+	(void)state;
+	void *memory = aligned_alloc(64, ended_bytes(4));
+	struct ended *left = ended_init(memory, 4);
+	input.left = left;
+	carry_ticket(keys[7], CARRY_COOKIE);
+	request.route = GATE_ROUTE_STATUS;
+	run();
+	assert_int_equal(decision.status.state, STATUS_waiting);
+	assert_true(ended_insert(left, 0xabc, UINT32_MAX));
+	run();
+	assert_int_equal(decision.status.state, STATUS_expired);
+	assert_true(decision.clears_ticket);
+	request.tokens[0].token.key = keys[3]; // called: nobody need be asked
+	run();
+	assert_int_equal(decision.status.state, STATUS_expired);
+	request.route = GATE_ROUTE_GUARDED;
+	run();
+	assert_true(decision.was_minted);
+	request.route = GATE_ROUTE_LEAVE;
+	request.method = HTTP_POST;
+	run();
+	assert_int_equal(decision.action, DECIDE_CLAIM); // once more: was it saved?
+	request.route = GATE_ROUTE_STATUS;
+	request.method = HTTP_GET;
+	carry_ticket(keys[8], CARRY_HEADER);
+	request.tokens[1].token.visitor = 0xdef;
+	run();
+	assert_int_equal(decision.status.state, STATUS_waiting);
+	assert_int_equal(decision.status.position, 9);
+	free(memory);
+}
+
+// The cookies go when the store has it, and stay for another try when it may not.
+static void who_leaves_is_told_when_it_is_done(void **state)
+{
+	(void)state;
+	struct claim_answer said = {.kind = CLAIM_LEAVE, .line_id = LINE_ID};
+	static const struct {
+		uint8_t verdict;
+		uint32_t line_id;
+		bool is_late, is_left;
+	} cases[] = {{CLAIM_LEFT, LINE_ID, false, true}, {CLAIM_REFUSED, LINE_ID, false, false},
+		{CLAIM_LEFT, LINE_ID + 1, false, false}, {0, 0, true, false}};
+	request.route = GATE_ROUTE_LEAVE;
+	request.method = HTTP_POST;
+	carry_ticket(keys[7], CARRY_COOKIE);
+	carry_pass(100, CARRY_COOKIE);
+	input.pass_has_ended = true; // by now
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		said.verdict = cases[i].verdict;
+		said.line_id = cases[i].line_id; // another: a reload came between
+		input.answer = cases[i].is_late ? NULL : &said;
+		input.answer_is_late = cases[i].is_late;
+		run();
+		assert_int_equal(decision.action, DECIDE_ANSWER);
+		assert_int_equal(
+			decision.answer, cases[i].is_left ? DECIDE_LEFT : DECIDE_UNAVAILABLE);
+		assert_int_equal(decision.clears_ticket, cases[i].is_left);
+		assert_int_equal(decision.clears_pass, cases[i].is_left);
+		assert_true(cases[i].is_left || decision.status.poll_after == 4);
+	}
 }
 
 static void another_site_may_not_make_a_visitor_leave(void **state)
@@ -277,7 +362,7 @@ static void another_site_may_not_make_a_visitor_leave(void **state)
 	carry_ticket(keys[7], CARRY_COOKIE);
 	run();
 	assert_int_equal(decision.answer, DECIDE_CROSS_SITE);
-	assert_false(decision.leaves_ticket || decision.clears_ticket);
+	assert_false(decision.clears_ticket);
 }
 
 static void health_says_what_is_wrong(void **state)
@@ -300,6 +385,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STORY(a_waiting_ticket_is_told_its_place),
 		STORY(the_first_of_those_waiting_has_nobody_ahead),
+		STORY(the_first_in_line_waits_for_a_slot_all_the_same),
 		STORY(an_unknown_wait_is_not_told),
 		STORY(a_wait_without_end_does_not_overflow),
 		STORY(a_newcomer_is_the_last),
@@ -315,6 +401,8 @@ int main(void)
 		STORY(cookies_that_are_no_use_are_cleared),
 		STORY(a_ticket_in_the_query_becomes_a_cookie),
 		STORY(leaving_gives_back_what_is_held),
+		STORY(a_ticket_given_back_has_expired),
+		STORY(who_leaves_is_told_when_it_is_done),
 		STORY(another_site_may_not_make_a_visitor_leave),
 		STORY(health_says_what_is_wrong),
 	};

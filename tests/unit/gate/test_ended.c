@@ -75,6 +75,25 @@ static void at_the_limit_and_one_beyond(void **state)
 	free(e);
 }
 
+static void one_that_is_taken_out_makes_room(void **state)
+{
+	(void)state;
+	struct ended *e = ended_new(2);
+	ended_remove(e, 10); // is not in
+	assert_true(ended_insert(e, 10, 100) && ended_insert(e, 20, 200));
+	assert_false(ended_insert(e, 30, 300));
+	ended_remove(e, 10);
+	ended_remove(e, 0);
+	assert_false(ended_has(e, 10));
+	assert_true(ended_has(e, 20));
+	assert_true(ended_insert(e, 30, 300));
+	ended_remove(e, 20);
+	ended_remove(e, 30);
+	assert_int_equal(ended_count(e), 0);
+	assert_false(ended_has(e, 30));
+	free(e);
+}
+
 static void dropped_when_the_pass_is_refused_anyway(void **state)
 {
 	(void)state;
@@ -286,6 +305,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_empty_set_has_nobody),
 		cmocka_unit_test(at_the_limit_and_one_beyond),
+		cmocka_unit_test(one_that_is_taken_out_makes_room),
 		cmocka_unit_test(dropped_when_the_pass_is_refused_anyway),
 		cmocka_unit_test(the_later_end_holds),
 		cmocka_unit_test(both_buckets_full_is_refused),

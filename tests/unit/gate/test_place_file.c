@@ -127,6 +127,57 @@ static void grows_and_keeps_everything(void **state)
 	place_file_close(file);
 }
 
+static uint64_t blocks(void)
+{
+	struct stat st;
+	assert_int_equal(stat(path, &st), 0);
+	return (uint64_t)st.st_blocks;
+}
+
+// The place of a line that is given back is the next one's, empty; the others stay where they are.
+static void a_line_given_back_is_another_ones(void **state)
+{
+	(void)state;
+	struct place_file *file = open_file(3, 1 << 16);
+	uint64_t keys[3], rank;
+	for (uint32_t i = 0; i < 3; i++) {
+		struct place_line *line = place_file_line(file, 10 + i);
+		place_begin(line, SLOT_0);
+		for (uint32_t j = 0; j <= i; j++)
+			keys[i] = place_mint(line, SLOT_0 + 1, 0);
+		place_close(line, SLOT_0 + 2);
+	}
+	assert_null(place_file_line(file, 13));
+	const uint64_t before = blocks();
+	struct place_line *second = place_file_line(file, 11);
+	assert_int_equal(place_file_give_back(file, second), 0);
+	assert_true(blocks() < before);
+	assert_int_equal(place_file_turn(file, 1), 0);
+	place_file_close(file);
+
+	file = open_file(3, 1 << 17); // grows round the gap
+	uint32_t next = 0;
+	assert_int_equal(place_file_next(file, &next)->line_id, 10);
+	assert_int_equal(place_file_next(file, &next)->line_id, 12);
+	assert_null(place_file_next(file, &next));
+	for (uint32_t i = 0; i < 3; i += 2) {
+		assert_true(place_rank(place_file_line(file, 10 + i), keys[i], &rank));
+		assert_int_equal(rank, i);
+	}
+	struct place_line *line = place_file_line(file, 13);
+	assert_non_null(line);
+	assert_int_equal(place_total(line), 0);
+	assert_true(place_begin(line, SLOT_0 + 5));
+	assert_true(place_mint(line, SLOT_0 + 5, 0) > keys[2]);
+	assert_int_equal(place_total(line), 1);
+	assert_null(place_file_line(file, 11));
+	assert_int_equal(place_file_give_back(file, line), 0);
+	line = place_file_line(file, 11); // in the same process
+	assert_non_null(line);
+	assert_int_equal(place_total(line), 0);
+	place_file_close(file);
+}
+
 static void spoil(off_t at, char byte)
 {
 	const int fd = open(path, O_RDWR);
@@ -319,6 +370,7 @@ int main(void)
 		cmocka_unit_test_teardown(is_private_and_sparse, remove_file),
 		cmocka_unit_test_teardown(lines_are_found_again, remove_file),
 		cmocka_unit_test_teardown(grows_and_keeps_everything, remove_file),
+		cmocka_unit_test_teardown(a_line_given_back_is_another_ones, remove_file),
 		cmocka_unit_test_teardown(a_damaged_header_is_left_alone, remove_file),
 		cmocka_unit_test_teardown(a_full_disk_makes_slots_longer, remove_file),
 		cmocka_unit_test_teardown(kill_9_loses_nothing, remove_file),

@@ -82,7 +82,8 @@ static const char *difference_of_targets(void)
 		size_t start = head.authority.at + head.authority.len - url.at;
 		if (start > url.len)
 			return "authority";
-		url = start == url.len ? SPAN("/") : span_from(url, start);
+		struct span whole = head.method == HTTP_OPTIONS ? SPAN("*") : SPAN("/");
+		url = start == url.len ? whole : span_from(url, start);
 	}
 	return span_is_equal(url, head.target) ? NULL : "target";
 }

@@ -302,6 +302,43 @@ static void the_gate_adds_a_pass(void **state)
 	story_end(s);
 }
 
+// RFC 9110 6.6.1: who has a clock says when an answer came that does not say it itself.
+static void an_answer_without_a_date_gets_one(void **state)
+{
+	static const struct {
+		const char *sent, *got;
+	} rows[] = {
+		{"HTTP/1.1 200 OK\r\nX: 1\r\nContent-Length: 0\r\n\r\n",
+			"HTTP/1.1 200 OK\r\nX: 1\r\nDate: now\r\nContent-Length: 0\r\n\r\n"},
+		{"HTTP/1.1 200 OK\r\ndATE: then\r\nContent-Length: 0\r\n\r\n",
+			"HTTP/1.1 200 OK\r\ndATE: then\r\nContent-Length: 0\r\n\r\n"},
+		{"HTTP/1.1 200 OK\r\nDate:\r\nContent-Length: 0\r\n\r\n",
+			"HTTP/1.1 200 OK\r\nDate: \r\nContent-Length: 0\r\n\r\n"},
+		{"HTTP/1.1 304 Not Modified\r\n\r\n",
+			"HTTP/1.1 304 Not Modified\r\nDate: now\r\n\r\n"},
+		{"HTTP/1.1 500 Sorry\r\nX-Date: 1\r\nContent-Length: 0\r\n\r\n",
+			"HTTP/1.1 500 Sorry\r\nX-Date: 1\r\nDate: now\r\nContent-Length: "
+			"0\r\n\r\n"},
+		// One that was for the connection alone is not passed on.
+		{"HTTP/1.1 200 OK\r\nConnection: date\r\nDate: hop\r\nContent-Length: 0\r\n\r\n",
+			"HTTP/1.1 200 OK\r\nDate: now\r\nContent-Length: 0\r\n\r\n"},
+		// What is passed on while the answer is still to come stays as it is.
+		{"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 None\r\n\r\n",
+			"HTTP/1.1 103 Early Hints\r\n\r\n"
+			"HTTP/1.1 204 None\r\nDate: now\r\n\r\n"},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct story *s = story_new();
+		struct story_client *c = story_client(s);
+		s->extra.date = SPAN("now");
+		struct fake_stream *o = story_asked(c, STORY_GET, STORY_GOT_GET);
+		story_origin_says(s, o, rows[i].sent);
+		story_got(c->s, rows[i].got);
+		story_end(s);
+	}
+}
+
 static void the_gate_may_end_the_connection(void **state)
 {
 	(void)state;
@@ -515,6 +552,7 @@ int main(void)
 		cmocka_unit_test(a_half_closed_client_is_still_answered),
 		cmocka_unit_test(hop_by_hop_fields_of_an_answer_go),
 		cmocka_unit_test(the_gate_adds_a_pass),
+		cmocka_unit_test(an_answer_without_a_date_gets_one),
 		cmocka_unit_test(the_gate_may_end_the_connection),
 		cmocka_unit_test(the_largest_answer_head_with_the_largest_extra_passes),
 		cmocka_unit_test(commands_reach_the_worker_and_not_the_visitor),

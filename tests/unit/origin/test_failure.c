@@ -1,6 +1,7 @@
 // Origins that are down, late, or against the grammar. Each failure is told to the worker once,
 // with the right status, counted under its name, and leaves nothing behind.
 
+#include "dataplane/origin/relay.h"
 #include "tests/unit/origin/story.h"
 
 #include <setjmp.h>
@@ -284,18 +285,18 @@ static void a_switch_that_nobody_asked_for_is_502(void **state)
 	story_end(s);
 }
 
-static void eight_interim_answers_and_no_more(void **state)
+static void so_many_interim_answers_and_no_more(void **state)
 {
 	(void)state;
 	struct story *s = story_new();
 	struct story_client *c = story_client(s);
 	struct fake_stream *o = story_asked(c, STORY_GET, STORY_GOT_GET);
-	for (int n = 0; n < 8; n++)
+	for (unsigned n = 0; n < RELAY_INTERIMS_MAX; n++)
 		story_origin_says(s, o, "HTTP/1.1 102 Processing\r\n\r\n");
 	story_origin_says(s, o, STORY_OK);
 	assert_int_equal(c->end.outcome, EXCHANGE_KEPT);
 	story_client_says(c, STORY_GET);
-	for (int n = 0; n < 9; n++)
+	for (unsigned n = 0; n < RELAY_INTERIMS_MAX + 1; n++)
 		story_origin_says(s, o, "HTTP/1.1 102 Processing\r\n\r\n");
 	assert_int_equal(c->end.outcome, EXCHANGE_FAILED);
 	assert_int_equal(c->end.status, 502);
@@ -461,7 +462,7 @@ int main(void)
 		cmocka_unit_test(answers_against_the_grammar_are_502),
 		cmocka_unit_test(answer_heads_have_limits),
 		cmocka_unit_test(a_switch_that_nobody_asked_for_is_502),
-		cmocka_unit_test(eight_interim_answers_and_no_more),
+		cmocka_unit_test(so_many_interim_answers_and_no_more),
 		cmocka_unit_test(a_broken_body_breaks_off_without_the_last_chunk),
 		cmocka_unit_test(a_body_that_is_bad_from_the_start),
 		cmocka_unit_test(a_body_cut_short_breaks_off),

@@ -98,6 +98,34 @@ static void no_more_kept_connections_than_planned(void **state)
 	}
 }
 
+// In use and kept they are no more than exchanges_max: with one of these, each change of server
+// closes what was kept to the other.
+static void a_kept_connection_makes_room_for_another_server(void **state)
+{
+	(void)state;
+	struct story *s = story_plan();
+	s->plan.exchanges_max = 1;
+	story_start(s);
+	story_table(s, ORIGIN_TABLE_SESSION, 2, 1);
+	struct story_client *c = story_client(s);
+	for (uint64_t session = 1; session <= 32; session++) {
+		s->facts.session = session;
+		int before = story_connection_count(s);
+		story_client_says(c, STORY_GET);
+		int now = story_connection_count(s);
+		if (now > before)
+			story_opens(s, story_connection(s, now - 1));
+		story_origin_says(s, story_connection(s, now - 1), STORY_OK);
+		assert_int_equal(story_count(s, kept), session);
+	}
+	assert_true(story_count(s, reuses) > 0);
+	assert_true(story_count(s, kept_evicted) > 0);
+	assert_int_equal(story_count(s, connects), story_count(s, kept_evicted) + 1);
+	assert_int_equal(story_count(s, connects_none), 0);
+	story_client_leaves(c);
+	story_end(s);
+}
+
 // At the limit of what the parser lets through, with the longest host names, and one beyond.
 static void a_request_head_that_does_not_fit_is_431(void **state)
 {
@@ -197,7 +225,7 @@ static void no_more_servers_than_planned(void **state)
 	story_table(s, ORIGIN_TABLE_LEAST, 3, 1);
 	assert_int_equal(story_count(s, servers_full), 1);
 	struct origin_server_stat stats[3];
-	assert_int_equal(origin_server_stats(s->o, stats, 3), 2);
+	assert_int_equal(origin_server_stats(s->o, s->now_us, stats, 3), 2);
 	story_end(s);
 }
 
@@ -234,7 +262,7 @@ static void an_origin_has_limits_of_its_own(void **state)
 	assert_int_equal(other->end.status, 504);
 	assert_int_equal(story_count(s, answer_late), 1);
 	struct origin_server_stat stat;
-	origin_server_stats(s->o, &stat, 1);
+	origin_server_stats(s->o, s->now_us, &stat, 1);
 	assert_true(stat.aside_us > STORY_SECOND);
 	story_end(s);
 }
@@ -269,16 +297,31 @@ static void servers_tell_how_they_do(void **state)
 	story_opens(s, story_connection(s, 2));
 	story_origin_says(s, story_connection(s, 1), STORY_OK);
 	struct origin_server_stat stats[3];
-	assert_int_equal(origin_server_stats(s->o, stats, 3), 2);
-	assert_int_equal(origin_server_stats(s->o, stats, 1), 1);
+	assert_int_equal(origin_server_stats(s->o, s->now_us, stats, 3), 2);
+	assert_int_equal(origin_server_stats(s->o, s->now_us, stats, 1), 1);
 	bool first_is_bad = stats[0].aside_us > 0;
-	origin_server_stats(s->o, stats, 3);
+	origin_server_stats(s->o, s->now_us, stats, 3);
 	const struct origin_server_stat *bad = &stats[!first_is_bad], *good = &stats[first_is_bad];
 	assert_in_range(bad->aside_us, 900000, 1000000);
 	assert_int_equal(bad->exchanges + bad->kept, 0);
 	assert_int_equal(good->aside_us, 0);
 	assert_int_equal(good->exchanges, 1);
 	assert_int_equal(good->kept, 1);
+
+	// The same by place in the table; not beyond it, nor under another's id.
+	struct origin_server_stat stat;
+	for (uint32_t i = 0; i < 2; i++) {
+		uint64_t id = s->servers[i].id;
+		assert_true(origin_server_stat(s->o, i, id, s->now_us, &stat));
+		const struct origin_server_stat *same = id == bad->id ? bad : good;
+		assert_int_equal(stat.id, id);
+		assert_int_equal(stat.exchanges, same->exchanges);
+		assert_int_equal(stat.kept, same->kept);
+		assert_int_equal(stat.aside_us, same->aside_us);
+		assert_false(origin_server_stat(s->o, i, id + 1, s->now_us, &stat));
+		assert_false(origin_server_stat(s->o, 2, id, s->now_us, &stat));
+	}
+	assert_false(origin_server_stat(s->o, UINT32_MAX, 1, s->now_us, &stat));
 	story_client_leaves(c);
 	story_client_leaves(other);
 	story_end(s);
@@ -335,6 +378,10 @@ static void the_bill_is_what_is_allocated(void **state)
 	size_t one = (origin_plan_bytes(&large) - origin_plan_bytes(&small)) / 100;
 	assert_in_range(one, 300, 600); // an exchange without its buffer
 	large = small;
+	large.servers_max += 100;
+	one = (origin_plan_bytes(&large) - origin_plan_bytes(&small)) / 100;
+	assert_in_range(one, sizeof(struct origin_table_server), 300);
+	large = small;
 	large.buffers_max += 1;
 	assert_in_range(origin_plan_bytes(&large) - origin_plan_bytes(&small), 32769, 32769 + 128);
 }
@@ -346,6 +393,7 @@ int main(void)
 		cmocka_unit_test(no_more_buffers_than_planned),
 		cmocka_unit_test(an_answer_head_in_parts_without_a_buffer),
 		cmocka_unit_test(no_more_kept_connections_than_planned),
+		cmocka_unit_test(a_kept_connection_makes_room_for_another_server),
 		cmocka_unit_test(a_request_head_that_does_not_fit_is_431),
 		cmocka_unit_test(another_table),
 		cmocka_unit_test(a_table_changes_between_two_attempts),

@@ -104,8 +104,10 @@ bool controller_restore(
 	struct controller *c, const struct controller_change *restored, uint64_t now_ms)
 {
 	(void)now_ms;
-	note(c, "%s(%lu)", restored->kind == CONTROLLER_GRANTED ? "restore" : "restore_over",
-		(unsigned long)restored->visitor);
+	static const char *const words[] = {[CONTROLLER_GRANTED] = "restore",
+		[CONTROLLER_ENDED] = "restore_over",
+		[CONTROLLER_LEFT] = "restore_left"};
+	note(c, "%s(%lu)", words[restored->kind], (unsigned long)restored->visitor);
 	if (restored->visitor == CONTROLLER_STUB_NO_ROOM)
 		return false;
 	if (restored->kind == CONTROLLER_GRANTED)
@@ -160,7 +162,15 @@ bool controller_leave(struct controller *c, uint64_t key, uint64_t visitor, uint
 {
 	(void)now_ms;
 	note(c, "leave(%lu,%lu)", (unsigned long)key, (unsigned long)visitor);
-	return key != CONTROLLER_STUB_NO_LEAVE;
+	if (key == CONTROLLER_STUB_NO_LEAVE)
+		return false;
+	change(c, CONTROLLER_LEFT, &(struct controller_change){.key = key, .visitor = visitor});
+	return true;
+}
+
+void controller_stub_pass(struct controller *c, uint64_t key)
+{
+	change(c, CONTROLLER_FORGET, &(struct controller_change){.key = key, .visitor = key});
 }
 
 uint64_t controller_session(struct controller *c, uint64_t visitor, uint32_t *expires)

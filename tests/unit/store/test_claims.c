@@ -68,7 +68,7 @@ static void a_room_is_known_by_its_line(void **state)
 		claim.kind = kind;
 		turn_with(claim, 0);
 	}
-	turn_answers("0:8 refused, 0:8 refused, 0:8 refused");
+	turn_answers("0:8 refused, 0:8 refused, 0:8 refused, 0:8 refused");
 	assert_int_equal(TURN_COUNTED(unknown_room), 7);
 	turn_diary("");
 }
@@ -186,12 +186,73 @@ static void reports_reach_the_controller(void **state)
 	claims_refused(turn_world.claims, 1, 99, 10, NOW);
 	claims_refused(turn_world.claims, 3, 99, 10, NOW);
 	turn_diary("derby.leave(12,12) derby.leave(13,13) derby.gone(14) derby.refused(99,10)");
-	turn_answers("");
+	turn_answers("0:12 left, 0:13 left");
 	assert_int_equal(TURN_COUNTED(left_refused), 1);
 	assert_int_equal(TURN_COUNTED(gone), 1);
 	assert_int_equal(claims_passed(turn_world.claims, 1), 2);
 	assert_int_equal(claims_passed(turn_world.claims, 2), 0);
 	assert_int_equal(claims_passed(turn_world.claims, 3), 0);
+}
+
+// A place and a session, each by itself and both at once; the answer waits for the store.
+static void what_is_given_back_is_answered_when_the_store_has_it(void **state)
+{
+	(void)state;
+	turn_with(turn_claim(CLAIM_DIRECT, 7), 0);
+	turn_answers("0:7 granted");
+	struct claim leave = turn_claim(CLAIM_LEAVE, 12);
+	leave.session = 1001;
+	leave.expires = NOW_S + 5;
+	turn_world.model.delay_ms = 50;
+	turn_with(leave, 0);
+	turn_answers("");
+	turn_idle(50);
+	turn_answers("0:12 left");
+	turn_diary("derby.leave(12,12) derby.end(1001)");
+	assert_int_equal(store_model_session(&turn_world.model, 1, 12)->session, 0);
+	assert_true(store_model_session(&turn_world.model, 1, 12)->is_over);
+	assert_int_equal(turn_world.model.ended_count, 1);
+	turn_world.model.delay_ms = 0;
+	leave.session = 1001; // again: the first answer was lost
+	leave.key = 0;
+	turn_with(leave, 60);
+	turn_answers("0:12 left");
+	turn_diary("");
+	assert_int_equal(TURN_COUNTED(leave), 2);
+}
+
+// Workers know of the tickets given back until floor has passed them, as far as the set holds.
+static void workers_know_what_was_given_back(void **state)
+{
+	(void)state;
+	for (uint64_t visitor = 12; visitor < 16; visitor++) // one of them cannot be given back
+		turn_with(turn_claim(CLAIM_LEAVE, visitor), 0);
+	turn_answers("0:12 left, 0:13 left, 0:14 left, 0:15 left");
+	assert_true(ended_has(turn_world.left, 12) && ended_has(turn_world.left, 14));
+	assert_int_equal(ended_count(turn_world.left), TURN_LEFT_MAX);
+	assert_int_equal(TURN_COUNTED(left_untold), 1);
+	controller_stub_pass(&turn_world.derby, 12);
+	turn_with(turn_claim(CLAIM_PASSED, 0), 20);
+	assert_false(ended_has(turn_world.left, 12));
+	assert_true(ended_has(turn_world.left, 14));
+	assert_null(store_model_session(&turn_world.model, 1, 12));
+	assert_non_null(store_model_session(&turn_world.model, 1, 14));
+}
+
+// With no room in the store nothing is taken back, so that nothing is promised.
+static void a_full_store_takes_nothing_back(void **state)
+{
+	(void)state;
+	turn_world.model.is_failing = true;
+	struct store_record record = {.kind = STORE_GRANTED, .session = {.line_id = 2}};
+	while (turn_world.model.store.status.free_count >= CLAIMS_ANSWERS_MAX) {
+		record.session.visitor++;
+		assert_true(store_put(&turn_world.model.store, &record));
+	}
+	turn_with(turn_claim(CLAIM_LEAVE, 12), 0);
+	turn_answers("0:12 refused");
+	turn_diary("derby.off club.off derby.hold club.hold");
+	assert_int_equal(TURN_COUNTED(leave), 1);
 }
 
 static void a_store_that_takes_long_is_held(void **state)
@@ -306,6 +367,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STORY(answers_leave_when_the_store_has_them),
+		STORY(what_is_given_back_is_answered_when_the_store_has_it),
+		STORY(workers_know_what_was_given_back),
+		STORY(a_full_store_takes_nothing_back),
 		STORY(each_worker_gets_its_own_in_order),
 		STORY(a_room_is_known_by_its_line),
 		STORY(closed_and_paused),

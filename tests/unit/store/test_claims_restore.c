@@ -75,18 +75,22 @@ static void what_the_store_knows_is_taken_over(void **state)
 	save_session(3, 40, NOW_S, false); // not configured now
 	save_session(3, 41, NOW_S - CLAIMS_KEEP_S - 1, false); // nor for long
 	save_session(1, 666, NOW_S + 5, false); // no room
+	save_session(1, 80, 0, true); // given back
+	turn_world.model.sessions[9].session = 0;
 	assert_int_equal(claims_restore(turn_world.claims, NOW), 0);
 	turn_diary("derby.restore(10) derby.restore_over(60) derby.restore_over(70) "
-		   "club.restore_over(20) derby.restore(666)");
+		   "club.restore_over(20) derby.restore(666) derby.restore_left(80)");
 	assert_int_equal(TURN_COUNTED(restored), 4);
 	assert_int_equal(TURN_COUNTED(restored_full), 1);
 	assert_int_equal(TURN_COUNTED(restored_unknown), 2);
 	assert_int_equal(TURN_COUNTED(restored_expired), 5);
+	assert_true(ended_has(turn_world.left, 80));
+	assert_int_equal(ended_count(turn_world.left), 1);
 	turn_idle(0);
 	assert_null(store_model_session(&turn_world.model, 1, 20));
 	assert_null(store_model_session(&turn_world.model, 1, 30));
 	assert_null(store_model_session(&turn_world.model, 3, 41));
-	assert_int_equal(turn_world.model.session_count, 6);
+	assert_int_equal(turn_world.model.session_count, 7);
 }
 
 static void what_cannot_be_read_is_an_error(void **state)

@@ -19,6 +19,7 @@ static const char *const verdicts[] = {
 	[CLAIM_LAPSED] = "lapsed",
 	[CLAIM_RENEWED] = "renewed",
 	[CLAIM_CLOSED] = "closed",
+	[CLAIM_LEFT] = "left",
 };
 
 static uint32_t take_answers(
@@ -73,7 +74,8 @@ void turn_start(void)
 	struct claims_room rooms[] = {turn_derby(), club()};
 	turn_world.derby = (struct controller){.name = "derby", .is_available = true};
 	turn_world.club = (struct controller){.name = "club", .is_available = true};
-	turn_world.claims = claims_create(&plan, &turn_world.model.store, turn_world.ended, &seams);
+	struct claims_sets sets = {turn_world.ended, turn_world.left};
+	turn_world.claims = claims_create(&plan, &turn_world.model.store, &sets, &seams);
 	assert_non_null(turn_world.claims);
 	claims_set_rooms(turn_world.claims, rooms, 2);
 }
@@ -90,6 +92,7 @@ int turn_begin(void **state)
 		turn_world.lines[i] = calloc(1, sizeof(struct place_line));
 	turn_world.ended =
 		ended_init(aligned_alloc(64, ended_bytes(TURN_ENDED_MAX)), TURN_ENDED_MAX);
+	turn_world.left = ended_init(aligned_alloc(64, ended_bytes(TURN_LEFT_MAX)), TURN_LEFT_MAX);
 	turn_start();
 	return 0;
 }
@@ -100,6 +103,7 @@ int turn_end(void **state)
 	claims_destroy(turn_world.claims);
 	claims_destroy(NULL);
 	free(turn_world.ended);
+	free(turn_world.left);
 	for (int i = 0; i < 2; i++)
 		free(turn_world.lines[i]);
 	store_model_fini(&turn_world.model);

@@ -11,12 +11,13 @@
 #define TURN_NOW 1764583200000ull
 #define TURN_NOW_S 1764583200u
 #define TURN_ENDED_MAX 4u
+#define TURN_LEFT_MAX 2u
 
 extern struct turn_world {
 	struct store_model model;
 	struct controller derby, club; // lines 1 and 2; club's sessions are twice as long
 	struct place_line *lines[2];
-	struct ended *ended;
+	struct ended *ended, *left;
 	struct claims *claims;
 	uint64_t session; // the next id, from 1001 on
 	uint64_t barrier_begun, barrier_passed;

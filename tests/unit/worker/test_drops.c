@@ -125,8 +125,25 @@ static void test_claim_gone(void **state)
 static void test_reports_full(void **state)
 {
 	(void)state;
-	enum { MANY = 64 };
-	char ticket[65], leave[256], leaves[MANY * sizeof(leave)] = "";
+	struct fake_stream *visitor = newcomer();
+	struct claim claim = stage_claim(&stage);
+	stage_answer(&stage, &claim, CLAIM_REFUSED, 0);
+	assert_true(has_ticket(visitor));
+	fill_ring();
+	for (unsigned i = 0; i < WORKER_REPORTS_MAX; i++)
+		stage_answer(&stage, &claim, CLAIM_GRANTED, 77); // nobody is there to take it
+	stage.w->shown.counters.of[COUNTER_claim_gone] = 0;
+	ONLY({COUNTER_reports_full, 0});
+	stage_answer(&stage, &claim, CLAIM_GRANTED, 77);
+	stage.w->shown.counters.of[COUNTER_claim_gone] = 0;
+	ONLY({COUNTER_reports_full, 1});
+}
+
+// A leave that control does not hear of, or does not answer, may be tried again.
+static void test_leave_unanswered(void **state)
+{
+	(void)state;
+	char ticket[65], leave[256];
 	struct fake_stream *visitor = stage_visitor(&stage);
 	stage_says(&stage, visitor, PAGE);
 	stage_cookie(visitor, "sluice-t-derby", ticket);
@@ -134,18 +151,20 @@ static void test_reports_full(void **state)
 		"POST /.sluice/derby/leave HTTP/1.1\r\nHost: localhost\r\n"
 		"Cookie: sluice-t-derby=%s\r\n\r\n",
 		ticket);
-	for (int i = 0; i < MANY; i++)
-		strcat(leaves, leave); // COLD: a test; sized above
-	fill_ring();
-	for (int i = 0; i < (int)WORKER_REPORTS_MAX; i += MANY)
-		stage_says(&stage, visitor, leaves);
-	ONLY({COUNTER_reports_full, 0});
 	stage_forget(visitor);
 	stage_says(&stage, visitor, leave);
-	assert_int_equal(stage_heard(visitor, "HTTP/1.1 204"), 1);
+	assert_int_equal(visitor->got.len, 0);
+	stage_turn(&stage, WORKER_CLAIM_MS_MAX + 50);
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 503"), 1);
+	assert_int_equal(stage_heard(visitor, "Retry-After: "), 1);
+	assert_int_equal(stage_heard(visitor, "Set-Cookie"), 0);
 	assert_true(visitor->is_open);
-	ONLY({COUNTER_reports_full, 1});
-	assert_int_equal(stage_counter(&stage, COUNTER_left), WORKER_REPORTS_MAX + 1);
+	ONLY({COUNTER_leave_unanswered, 1}, {COUNTER_claim_timeout, 1});
+	stage.control_is_late = true;
+	stage_turn(&stage, 1000);
+	stage_says(&stage, visitor, leave);
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 503"), 2);
+	ONLY({COUNTER_leave_unanswered, 2}, {COUNTER_claim_timeout, 1});
 }
 
 static void take_buffers(unsigned count)
@@ -273,6 +292,7 @@ int main(void)
 		STORY(test_parked_full),
 		STORY(test_claim_gone),
 		STORY(test_reports_full),
+		STORY(test_leave_unanswered),
 		STORY(test_buffers_exhausted_by_heads),
 		STORY(test_buffers_exhausted_for_a_claim),
 		STORY(test_buffers_exhausted_for_a_pass),

@@ -55,6 +55,7 @@ static void test_a_granted_newcomer_is_passed_on(void **state)
 	assert_int_equal(stage_heard(origin, "Sluice-Session: 000000000000004d"), 1);
 	stage_says(&stage, origin, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
 	assert_int_equal(stage_heard(visitor, "sluice-p-derby="), 1);
+	assert_int_equal(stage_heard(visitor, "\r\nDate: "), 1); // the origin sent none
 	assert_int_equal(stage_heard(visitor, "\r\n\r\nhi"), 1);
 	assert_false(stage_has_claim(&stage)); // nothing goes back
 }
@@ -369,8 +370,32 @@ static void test_tokens_are_counted(void **state)
 	snprintf(text, sizeof(text), LINES("POST /.sluice/derby/leave", "Sluice-Ticket: %s\r\n"),
 		ticket);
 	stage_says(&stage, visitor, text);
+	struct claim leave = stage_claim(&stage);
+	assert_int_equal(leave.kind, CLAIM_LEAVE);
+	assert_int_equal(stage_counter(&stage, COUNTER_left), 0);
+	stage_answer(&stage, &leave, CLAIM_LEFT, 0);
 	assert_int_equal(stage_counter(&stage, COUNTER_left), 1);
-	assert_int_equal(stage_claim(&stage).kind, CLAIM_LEAVE);
+}
+
+// The answer to a leave waits for control's, and the body that came with it is read by nobody.
+static void test_leave_is_answered_when_it_is_done(void **state)
+{
+	(void)state;
+	char ticket[65], text[256];
+	draw("derby", ticket);
+	snprintf(text, sizeof(text),
+		LINES("POST /.sluice/derby/leave",
+			"Cookie: sluice-t-derby=%s\r\nContent-Length: 3\r\n") "abc",
+		ticket);
+	struct fake_stream *visitor = stage_visitor(&stage);
+	stage_says(&stage, visitor, text);
+	assert_int_equal(visitor->got.len, 0);
+	struct claim leave = stage_claim(&stage);
+	stage_answer(&stage, &leave, CLAIM_LEFT, 0);
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 204"), 1);
+	assert_int_equal(stage_heard(visitor, "sluice-t-derby=;"), 1);
+	assert_true(visitor->is_shut);
+	assert_false(stage_has_claim(&stage));
 }
 
 // Who sends a body that nobody wants and is slow to read still gets the answer.
@@ -513,6 +538,7 @@ int main(void)
 		STORY(test_a_full_table_says_so),
 		STORY(test_refusals_are_counted),
 		STORY(test_tokens_are_counted),
+		STORY(test_leave_is_answered_when_it_is_done),
 		STORY(test_an_answer_outlives_the_discarded_body),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
