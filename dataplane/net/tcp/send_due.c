@@ -144,7 +144,6 @@ static void time_out(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
 {
 	tcp_count(t, TCP_rto_expired);
 	rtt_back_off(c);
-	work->send.is_doubtful = true;
 	suspect(t, c);
 	recover_timeout(c, &work->send, send_timestamp(t, c));
 	output_all(t, c, work);

@@ -282,6 +282,23 @@ static void test_timeout_goes_back(void **state)
 	rig_end(&rig);
 }
 
+// In that slow start an acknowledgement opens the window by one segment, however much it covers,
+// since the peer may have had it all along (RFC 3465 2.3); and without SACK duplicates open
+// nothing.
+static void test_slow_start_after_a_timeout(void **state)
+{
+	(void)state;
+	start_ten(0, 10000);
+	assert_true(rig_due(&rig));
+	rig_ack(&rig, 4000);
+	assert_int_equal(rig_send(&rig)->cwnd, 2000);
+	assert_int_equal(rig.out_count, 3);
+	for (unsigned i = 0; i < 5; i++)
+		rig_ack(&rig, 4000);
+	assert_int_equal(rig.out_count, 3);
+	rig_end(&rig);
+}
+
 // RFC 2018 8: the peer has thrown away what it held; the timeout forgets that it did.
 static void test_reneging(void **state)
 {
@@ -525,6 +542,7 @@ int main(void)
 		cmocka_unit_test(test_a_retransmission_lost),
 		cmocka_unit_test(test_time_for_the_retransmission),
 		cmocka_unit_test(test_timeout_goes_back),
+		cmocka_unit_test(test_slow_start_after_a_timeout),
 		cmocka_unit_test(test_reneging),
 		cmocka_unit_test(test_blocks_that_are_nowhere),
 		cmocka_unit_test(test_scoreboard_is_bounded),
