@@ -33,6 +33,13 @@
 #define TYPE 0x88b5u // IEEE's for experiments: nobody else sends it
 #define WAIT_MS 3000
 
+// net_af_xdp forgets a struct of libxdp's when it closes.
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:xsk_umem__create";
+}
+
 static struct ethdev *devices;
 static struct ethdev_worker *workers[2];
 
