@@ -110,6 +110,22 @@ static void who_takes_over_is_followed(void **state)
 	assert_int_equal(follow(0, 3), 1);
 }
 
+static void who_comes_to_a_place_that_was_left_has_it(void **state)
+{
+	(void)state;
+	gateway_destroy(table);
+	plan.ports[0].gateway_count = 2;
+	packets_ip(plan.ports[0].gateways[1], "192.0.2.253");
+	table = gateway_create(&plan);
+	heard("192.0.2.254", 1, true);
+	heard("192.0.2.253", 3, true);
+	heard("192.0.2.254", 2, true);
+	assert_int_equal(follow(0, 1), 2);
+	heard("192.0.2.253", 1, true);
+	assert_int_equal(follow(0, 1), 1);
+	assert_int_equal(follow(0, 3), 1);
+}
+
 static void the_oldest_move_is_forgotten(void **state)
 {
 	(void)state;
@@ -135,6 +151,7 @@ int main(void)
 		TEST(a_gateway_is_asked_for_until_it_answers),
 		TEST(a_gateway_is_kept_fresh),
 		TEST(who_takes_over_is_followed),
+		TEST(who_comes_to_a_place_that_was_left_has_it),
 		TEST(the_oldest_move_is_forgotten),
 		TEST(other_hosts_are_not_followed),
 	};
