@@ -228,6 +228,7 @@ static void scarcity(struct world_plan *plan)
 static void draining(struct world_plan *plan)
 {
 	trouble(plan);
+	plan->conversations = 1 + below(5);
 	plan->drain_at_us = 5000000000ull + below(20000000);
 	plan->model.give_up_us = 5000000;
 }
