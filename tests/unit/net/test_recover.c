@@ -458,18 +458,28 @@ static void test_tail_loss_probe(void **state)
 	rig_end(&rig);
 }
 
-// A single segment may be held back by the peer's delayed acknowledgement; never beyond the RTO.
-static void test_probe_of_one_segment(void **state)
+// What is less than two full segments may be held back by the peer's delayed acknowledgement; on a
+// fast link the probe still leaves the peer some time; and it never comes after the timeout.
+static void test_when_a_probe_comes(void **state)
 {
 	(void)state;
 	const struct {
-		uint32_t rtt_us, wait_ms;
-	} cases[] = {{1000, 200}, {30000, 200}, {100000, 300}, {0, 1000}};
+		uint32_t bytes, rtt_us, wait_ms;
+	} cases[] = {
+		{500, 1000, 200},
+		{500, 30000, 200},
+		{500, 100000, 300},
+		{1999, 1000, 200},
+		{2000, 1000, 10},
+		{2000, 5001, 11},
+		{10000, 50000, 100},
+		{10000, 0, 1000},
+	};
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		rig_start(&rig, ALL);
 		if (cases[i].rtt_us)
 			rtt_sample(&rig.c, cases[i].rtt_us);
-		rig_write(&rig, 500);
+		rig_write(&rig, cases[i].bytes);
 		assert_int_equal(rig_left_ms(&rig), cases[i].wait_ms);
 		assert_true(rig_due(&rig));
 		assert_int_equal(rig_count(&rig, TCP_tail_probes), 1);
@@ -552,7 +562,7 @@ int main(void)
 		cmocka_unit_test(test_back_off),
 		cmocka_unit_test(test_a_needless_timeout_is_taken_back),
 		cmocka_unit_test(test_tail_loss_probe),
-		cmocka_unit_test(test_probe_of_one_segment),
+		cmocka_unit_test(test_when_a_probe_comes),
 		cmocka_unit_test(test_probe_with_new_data),
 		cmocka_unit_test(test_what_a_probe_tells),
 		cmocka_unit_test(test_no_probe_without_sack_or_in_recovery),
