@@ -84,8 +84,10 @@ static uint64_t take_random(void *ctx)
 
 static void watch_in(struct ours_slot *s, const struct wire *w)
 {
-	if (w->flags & TCP_SYN && !(w->flags & TCP_ACK))
-		s->peer_scale = w->has_scale ? w->scale : 0, s->peer_isn = w->seq;
+	if (w->flags & TCP_SYN && !(w->flags & TCP_ACK)) {
+		s->peer_scale = w->has_scale ? w->scale : 0;
+		s->peer_isn = w->seq;
+	}
 	if (w->flags & TCP_FIN) {
 		s->has_peer_fin = true;
 		s->peer_fin = w->seq + wire_len(w);
