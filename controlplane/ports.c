@@ -149,9 +149,12 @@ static void log_port(const struct ethdev_port *port)
 {
 	const uint8_t *mac = port->mac;
 	log_info("port %s: %02x:%02x:%02x:%02x:%02x:%02x, MTU %u, %u receive and %u send queues, "
-		 "flows spread by %s, checksums %s in and %s out by the device%s%s",
+		 "%schecksums %s in and %s out by the device%s%s",
 		port->name, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], port->mtu,
-		port->rx_queues, port->tx_queues, port->is_dispatched ? "sluice" : "the device",
+		port->rx_queues, port->tx_queues,
+		port->is_dispatched   ? "flows spread by sluice, "
+		: port->rx_queues > 1 ? "flows spread by the device, "
+				      : "",
 		port->checks_l4 ? "verified" : "not", port->fills_l4 ? "written" : "not",
 		port->has_exception ? ", what is not for sluice to " : "", port->exception);
 }
