@@ -59,7 +59,7 @@ struct net {
 // What becomes of a frame that is no segment.
 enum net_fate {
 	NET_FATE_DONE, // answered, or good for nothing
-	NET_FATE_NOT_OURS, // for the exception interface, of class ROUTING
+	NET_FATE_NOT_OURS, // for the exception interface
 	NET_FATE_PASS, // for the next worker
 };
 

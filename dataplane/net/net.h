@@ -27,7 +27,6 @@
 #define NET_ADDRESSES_MAX 32u // of one port
 #define NET_GATEWAYS_MAX 4u
 
-struct rte_ring;
 struct net_shared; // what all workers of a process share: gateways, rings
 
 struct net_address {

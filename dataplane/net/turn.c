@@ -128,7 +128,7 @@ static void control(struct net *n, struct rte_mbuf *buffer, const struct frame *
 	if (fate == NET_FATE_PASS)
 		steer_pass(n, buffer, hops);
 	else if (fate == NET_FATE_NOT_OURS)
-		leave(n, buffer, &n->plan.ports[segment->hop.port], ETHDEV_CLASS_ROUTING);
+		leave(n, buffer, &n->plan.ports[segment->hop.port], frame->class);
 	else
 		drop(n, buffer);
 }
