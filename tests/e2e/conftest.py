@@ -40,7 +40,7 @@ def authority(tmp_path):
 
 @pytest.fixture
 def secured(make, authority):
-    """secured(*pairs) is an appliance whose first listener has these certificates, or a good one."""
+    """secured(*pairs): an appliance whose first listener has these certificates, or a good one."""
     def start(*pairs, **keys):
         return Secured(make, pairs or [authority.pair(NAMES)], **keys)
     return start
