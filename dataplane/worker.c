@@ -277,6 +277,7 @@ static void *run(void *worker)
 	rte_rcu_qsbr_thread_online(quiescent, w->plan.index);
 	while (!atomic_load_explicit(&w->shown.stop, memory_order_relaxed))
 		turn(w);
+	stream_stop_accepting(w->driver);
 	close_all(w);
 	while (!atomic_load(&w->shown.is_woken))
 		sched_yield(); // control still holds the driver
