@@ -142,8 +142,7 @@ static void measure_turns(
 // --- the stages one by one
 
 #define STAGES(X) \
-	X(head_end, "http_head_end") \
-	X(parse, "http_request_parse") \
+	X(head, "http_request_read") \
 	X(read, "gate_request_read") \
 	X(tokens, "gate_request_tokens") \
 	X(mac, "mac_burst") \
@@ -166,7 +165,7 @@ static struct decision decisions[POLLS];
 static bool do_stage(enum stage_of_poll which, struct span in, unsigned i, uint32_t *job_count)
 {
 	struct worker *w = stage.w;
-	uint32_t scanned = 0, bytes = 0;
+	uint32_t scanned = 0;
 	struct decide_input input = {.request = &requests_read[i],
 		.left = w->plan.words->left,
 		.now_ms = w->now_ms,
@@ -178,10 +177,8 @@ static bool do_stage(enum stage_of_poll which, struct span in, unsigned i, uint3
 		.minor = 1,
 		.site = requests_read[i].site};
 	switch (which) {
-	case STAGE_head_end:
-		return http_head_end(in, &w->plan.limits, &scanned, &bytes) == HTTP_OK;
-	case STAGE_parse:
-		return http_request_parse(in, &w->plan.limits, &heads[i]) == HTTP_OK;
+	case STAGE_head:
+		return http_request_read(in, &w->plan.limits, &scanned, &heads[i]) == HTTP_OK;
 	case STAGE_read:
 		gate_request_read(
 			&w->snapshot->map, &heads[i], w->items[i].scratch, &requests_read[i]);

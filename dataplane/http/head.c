@@ -3,7 +3,8 @@
 //
 // Nothing is repaired and nothing is decoded: a head is accepted as it stands or refused. The two
 // passes over it (where is the end, what does it say) check the bytes independently, so that the
-// parser is safe with any input.
+// parser is safe with any input. So a head that parses and ends in a blank line needs no pass that
+// looks for its end; whatever does not is left to both, whose answers do not depend on how it came.
 
 #include "dataplane/http/head.h"
 
@@ -27,6 +28,8 @@ struct reader {
 };
 
 static struct reader begin(
+	struct span in, const struct http_limits *limits, struct http_head *head);
+static enum http_result read_request(
 	struct span in, const struct http_limits *limits, struct http_head *head);
 static enum http_result read_request_line(struct reader *r, uint32_t max, struct http_head *head);
 static enum http_result read_status_line(struct reader *r, uint32_t max, struct http_head *head);
@@ -86,11 +89,32 @@ size_t http_head_skip(struct span in)
 	return is_crlf(in, 0) ? CRLF_BYTES : 0;
 }
 
+enum http_result http_request_read(
+	struct span in, const struct http_limits *limits, uint32_t *scanned, struct http_head *head)
+{
+	uint32_t head_bytes = 0;
+	struct span most = {in.at, min(in.len, limits->head_bytes)};
+	if (*scanned == 0 && read_request(most, limits, head) == HTTP_OK)
+		return HTTP_OK;
+	enum http_result result = http_head_end(in, limits, scanned, &head_bytes);
+	if (result == HTTP_OK)
+		result = http_request_parse((struct span){in.at, head_bytes}, limits, head);
+	return result;
+}
+
 enum http_result http_request_parse(
 	struct span in, const struct http_limits *limits, struct http_head *head)
 {
 	if (in.len > limits->head_bytes)
 		return HTTP_TOO_LARGE;
+	enum http_result result = read_request(in, limits, head);
+	return result == HTTP_OK && head->head_bytes < in.len ? HTTP_BAD : result;
+}
+
+// Read the request head that `in` begins with.
+static enum http_result read_request(
+	struct span in, const struct http_limits *limits, struct http_head *head)
+{
 	struct reader r = begin(in, limits, head);
 	enum http_result result = read_request_line(&r, limits->line_bytes, head);
 	if (result == HTTP_OK)
@@ -118,7 +142,7 @@ enum http_result http_answer_parse(struct span in, const struct http_limits *lim
 		result = connection_parse(head);
 	if (result != HTTP_OK)
 		return result;
-	if (!framing_of_answer(head, request_method))
+	if (head->head_bytes < in.len || !framing_of_answer(head, request_method))
 		return HTTP_BAD;
 	head->keep_alive &= head->body != HTTP_BODY_CLOSE;
 	return HTTP_OK;
@@ -131,7 +155,6 @@ static struct reader begin(struct span in, const struct http_limits *limits, str
 	assert(limits->fields <= HTTP_FIELDS_MAX);
 	memset(head, 0, offsetof(struct http_head, fields));
 	head->bytes = in.at;
-	head->head_bytes = in.len;
 	return (struct reader){head_scan_best(), in, 0};
 }
 
@@ -267,7 +290,8 @@ static enum http_result read_fields(struct reader *r, uint32_t max, struct http_
 			head->fields[last[field->id] - 1].next = number;
 		last[field->id] = number;
 	}
-	return r->at + CRLF_BYTES == r->in.len ? HTTP_OK : HTTP_BAD;
+	head->head_bytes = r->at + CRLF_BYTES;
+	return HTTP_OK;
 }
 
 // RFC 9112 3.2: one Host and no more, which HTTP/1.0 may leave out.
