@@ -25,10 +25,13 @@ struct reader {
 	const struct head_scan *scan;
 	struct span in;
 	size_t at; // all before it is read
+	unsigned line, line_count;
+	uint16_t ends[HTTP_FIELDS_MAX + 2]; // of lines: the first, the fields, the blank one
 };
 
-static struct reader begin(
-	struct span in, const struct http_limits *limits, struct http_head *head);
+static void begin(
+	struct reader *r, struct span in, const struct http_limits *limits, struct http_head *head);
+static void find_lines(struct reader *r, unsigned max);
 static enum http_result read_request(
 	struct span in, const struct http_limits *limits, struct http_head *head);
 static enum http_result read_request_line(struct reader *r, uint32_t max, struct http_head *head);
@@ -81,7 +84,7 @@ enum http_result http_head_end(
 
 static bool is_crlf(struct span in, size_t at)
 {
-	return in.len - at >= CRLF_BYTES && in.at[at] == '\r' && in.at[at + 1] == '\n';
+	return in.len - at >= CRLF_BYTES && memcmp(in.at + at, "\r\n", CRLF_BYTES) == 0;
 }
 
 size_t http_head_skip(struct span in)
@@ -115,7 +118,8 @@ enum http_result http_request_parse(
 static enum http_result read_request(
 	struct span in, const struct http_limits *limits, struct http_head *head)
 {
-	struct reader r = begin(in, limits, head);
+	struct reader r;
+	begin(&r, in, limits, head);
 	enum http_result result = read_request_line(&r, limits->line_bytes, head);
 	if (result == HTTP_OK)
 		result = read_fields(&r, limits->fields, head);
@@ -134,7 +138,8 @@ enum http_result http_answer_parse(struct span in, const struct http_limits *lim
 {
 	if (in.len > limits->head_bytes)
 		return HTTP_TOO_LARGE;
-	struct reader r = begin(in, limits, head);
+	struct reader r;
+	begin(&r, in, limits, head);
 	enum http_result result = read_status_line(&r, limits->line_bytes, head);
 	if (result == HTTP_OK)
 		result = read_fields(&r, limits->fields, head);
@@ -149,22 +154,56 @@ enum http_result http_answer_parse(struct span in, const struct http_limits *lim
 }
 
 // All but the big array of fields is cleared.
-static struct reader begin(struct span in, const struct http_limits *limits, struct http_head *head)
+static void begin(
+	struct reader *r, struct span in, const struct http_limits *limits, struct http_head *head)
 {
 	assert(limits->head_bytes <= HTTP_HEAD_BYTES_MAX);
+	assert(in.len <= limits->head_bytes);
 	assert(limits->fields <= HTTP_FIELDS_MAX);
 	memset(head, 0, offsetof(struct http_head, fields));
 	head->bytes = in.at;
-	return (struct reader){head_scan_best(), in, 0};
+	r->scan = head_scan_best();
+	r->in = in;
+	r->at = 0;
+	r->line = r->line_count = 0;
+	find_lines(r, limits->fields + 2);
 }
 
-// Take the line at r->at, without its CRLF. Returns false if it does not end in one.
+// Find where lines end, up to the blank one, or `max` of them, or the first that does not end in
+// CRLF. All at once, because then reading one line does not wait for the one before.
+static void find_lines(struct reader *r, unsigned max)
+{
+	uint64_t words[HEAD_SCAN_WORDS];
+	size_t start = 0; // of the line
+	for (size_t at = 0; at < r->in.len; at += HEAD_SCAN_OCTETS) {
+		unsigned count = r->scan->mark(r->in, at, words);
+		for (unsigned i = 0; i < count; i++) {
+			size_t word_at = at + i * HEAD_SCAN_WORD_OCTETS;
+			uint64_t stops = words[i];
+			if (start == word_at + 1)
+				stops &= stops - 1; // the LF of a line before
+			for (; stops; stops &= stops - 1) {
+				size_t end = word_at + __builtin_ctzll(stops);
+				if (!is_crlf(r->in, end) || r->line_count == max)
+					return;
+				r->ends[r->line_count++] = end;
+				if (end == start)
+					return;
+				start = end + CRLF_BYTES;
+				stops &= stops - 1; // the CR; then goes the LF
+			}
+		}
+	}
+}
+
+// Take the line of which r->at is the start, or some place in it, without its CRLF. Returns false
+// if it does not end in one.
 static bool read_line(struct reader *r, struct span *line)
 {
-	size_t end = r->scan->text(r->in, r->at);
-	*line = (struct span){r->in.at + r->at, end - r->at};
-	if (!is_crlf(r->in, end))
+	if (r->line == r->line_count)
 		return false;
+	size_t end = r->ends[r->line++];
+	*line = (struct span){r->in.at + r->at, end - r->at};
 	r->at = end + CRLF_BYTES;
 	return true;
 }
