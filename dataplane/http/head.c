@@ -20,13 +20,16 @@
 
 #define CRLF_BYTES 2
 
+#define LINES_MAX (HTTP_FIELDS_MAX + 2) // the first, the fields, the blank one
+
 // A head being read.
 struct reader {
 	const struct head_scan *scan;
 	struct span in;
 	size_t at; // all before it is read
 	unsigned line, line_count;
-	uint16_t ends[HTTP_FIELDS_MAX + 2]; // of lines: the first, the fields, the blank one
+	uint16_t ends[LINES_MAX];
+	uint16_t names[LINES_MAX]; // where the name that a line begins with ends
 };
 
 static void begin(
@@ -167,10 +170,11 @@ static void begin(
 	r->at = 0;
 	r->line = r->line_count = 0;
 	find_lines(r, limits->fields + 2);
+	r->scan->tokens(in, r->names, r->line_count);
 }
 
-// Find where lines end, up to the blank one, or `max` of them, or the first that does not end in
-// CRLF. All at once, because then reading one line does not wait for the one before.
+// Find where lines begin and end, up to the blank one, or `max` of them, or the first that does not
+// end in CRLF. All at once, because then reading one line does not wait for the one before.
 static void find_lines(struct reader *r, unsigned max)
 {
 	uint64_t words[HEAD_SCAN_WORDS];
@@ -186,6 +190,7 @@ static void find_lines(struct reader *r, unsigned max)
 				size_t end = word_at + __builtin_ctzll(stops);
 				if (!is_crlf(r->in, end) || r->line_count == max)
 					return;
+				r->names[r->line_count] = start;
 				r->ends[r->line_count++] = end;
 				if (end == start)
 					return;
@@ -196,16 +201,13 @@ static void find_lines(struct reader *r, unsigned max)
 	}
 }
 
-// Take the line of which r->at is the start, or some place in it, without its CRLF. Returns false
-// if it does not end in one.
-static bool read_line(struct reader *r, struct span *line)
+// Take the line of which r->at is the start, or some place in it, without its CRLF. It is there.
+static struct span read_line(struct reader *r)
 {
-	if (r->line == r->line_count)
-		return false;
 	size_t end = r->ends[r->line++];
-	*line = (struct span){r->in.at + r->at, end - r->at};
+	struct span line = {r->in.at + r->at, end - r->at};
 	r->at = end + CRLF_BYTES;
-	return true;
+	return line;
 }
 
 // "HTTP/" DIGIT "." DIGIT, all of `s` (RFC 9112 2.3).
@@ -247,12 +249,12 @@ static enum http_method method_of(struct span name)
 // method SP request-target SP HTTP-version (RFC 9112 3).
 static enum http_result read_request_line(struct reader *r, uint32_t max, struct http_head *head)
 {
-	struct span line;
-	if (!read_line(r, &line))
+	if (r->line == r->line_count)
 		return HTTP_BAD;
+	size_t method_end = r->names[r->line];
+	struct span line = read_line(r);
 	if (line.len > max)
 		return HTTP_LINE_TOO_LARGE;
-	size_t method_end = r->scan->token(line, 0);
 	if (method_end == 0 || method_end == line.len || line.at[method_end] != ' ')
 		return HTTP_BAD;
 	size_t target_at = method_end + 1, target_end = r->scan->target(line, target_at);
@@ -271,9 +273,9 @@ static enum http_result read_request_line(struct reader *r, uint32_t max, struct
 // HTTP-version SP 3DIGIT SP [ reason-phrase ] (RFC 9112 4). The second space is not optional.
 static enum http_result read_status_line(struct reader *r, uint32_t max, struct http_head *head)
 {
-	struct span line;
-	if (!read_line(r, &line))
+	if (r->line == r->line_count)
 		return HTTP_BAD;
+	struct span line = read_line(r);
 	if (line.len > max)
 		return HTTP_LINE_TOO_LARGE;
 	const size_t version_bytes = strlen("HTTP/1.1"), status_at = version_bytes + 1;
@@ -296,18 +298,17 @@ static enum http_result read_status_line(struct reader *r, uint32_t max, struct 
 // field-name ":" OWS field-value OWS CRLF (RFC 9112 5).
 static bool read_field(struct reader *r, struct http_head *head, struct http_field *field)
 {
-	size_t name_end = r->scan->token(r->in, r->at);
-	if (name_end == r->at || name_end == r->in.len || r->in.at[name_end] != ':')
+	if (r->line == r->line_count)
+		return false;
+	size_t name_end = r->names[r->line];
+	if (name_end == r->at || r->in.at[name_end] != ':') // the line's CR is behind it
 		return false;
 	field->name_at = r->at;
 	field->name_len = name_end - r->at;
 	field->id = field_id(http_field_name(head, field));
 	field->next = 0;
-	struct span value;
 	r->at = name_end + 1;
-	if (!read_line(r, &value))
-		return false;
-	value = octet_trim(value);
+	struct span value = octet_trim(read_line(r));
 	field->value_at = value.at - r->in.at;
 	field->value_len = value.len;
 	return true;

@@ -34,12 +34,19 @@ static unsigned scalar_mark(struct span in, size_t at, uint64_t words[HEAD_SCAN_
 	return count;
 }
 
+static void scalar_tokens(struct span in, uint16_t *at, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		at[i] = (uint16_t)octet_scan(in, at[i], OCTET_TOKEN);
+}
+
 const struct head_scan head_scan_scalar = {
 	.name = "scalar",
 	.text = scalar_text,
 	.token = scalar_token,
 	.target = scalar_target,
 	.mark = scalar_mark,
+	.tokens = scalar_tokens,
 };
 
 const struct head_scan *head_scan_best(void)

@@ -139,12 +139,19 @@ SSE42 static size_t sse42_target(struct span in, size_t at)
 	return scan_16(in, at, &target);
 }
 
+SSE42 static void sse42_tokens(struct span in, uint16_t *at, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		at[i] = (uint16_t)scan_16(in, at[i], &token);
+}
+
 const struct head_scan head_scan_sse42 = {
 	.name = "sse4.2",
 	.text = sse42_text,
 	.token = sse42_token,
 	.target = sse42_target,
 	.mark = sse42_mark,
+	.tokens = sse42_tokens,
 };
 
 AVX2 static size_t avx2_text(struct span in, size_t at)
@@ -162,10 +169,17 @@ AVX2 static size_t avx2_target(struct span in, size_t at)
 	return scan_32(in, at, &target);
 }
 
+AVX2 static void avx2_tokens(struct span in, uint16_t *at, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		at[i] = (uint16_t)scan_32(in, at[i], &token);
+}
+
 const struct head_scan head_scan_avx2 = {
 	.name = "avx2",
 	.text = avx2_text,
 	.token = avx2_token,
 	.target = avx2_target,
 	.mark = avx2_mark,
+	.tokens = avx2_tokens,
 };

@@ -59,6 +59,15 @@ static void check_marks(const struct head_scan *scan, struct span in, size_t at)
 	}
 }
 
+static void check_tokens(const struct head_scan *scan, struct span in, size_t at)
+{
+	uint16_t from[3] = {(uint16_t)at, 0, (uint16_t)in.len};
+	scan->tokens(in, from, 3);
+	assert_int_equal(from[0], naive(in, at, is_token));
+	assert_int_equal(from[1], naive(in, 0, is_token));
+	assert_int_equal(from[2], in.len);
+}
+
 static void check(struct span in, size_t at)
 {
 	const struct head_scan *found[3];
@@ -67,6 +76,7 @@ static void check(struct span in, size_t at)
 		assert_int_equal(found[i]->token(in, at), naive(in, at, is_token));
 		assert_int_equal(found[i]->target(in, at), naive(in, at, is_target));
 		check_marks(found[i], in, at);
+		check_tokens(found[i], in, at);
 	}
 }
 
