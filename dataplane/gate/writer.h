@@ -48,10 +48,21 @@ static inline void writer_grouped(struct writer *w, uint64_t n, unsigned group)
 	writer_span(w, (struct span){at, (size_t)(end - at)});
 }
 
-// `n` in decimal.
+static inline unsigned writer_digits(uint64_t n)
+{
+	unsigned count = 1;
+	for (; n >= 10000; n /= 10000)
+		count += 4;
+	return count + (n >= 10) + (n >= 100) + (n >= 1000);
+}
+
+// `n` in decimal: two digits a division, from the last on.
 static inline void writer_number(struct writer *w, uint64_t n)
 {
-	char text[WRITER_NUMBER_BYTES_MAX], *end = text + sizeof(text), *at = end;
+	unsigned digits = writer_digits(n);
+	assert(digits <= (size_t)(w->end - w->at));
+	w->at += digits;
+	char *at = w->at;
 	for (; n >= 100; n /= 100) {
 		unsigned two = n % 100;
 		*--at = (char)('0' + two % 10);
@@ -60,11 +71,6 @@ static inline void writer_number(struct writer *w, uint64_t n)
 	*--at = (char)('0' + n % 10);
 	if (n >= 10)
 		*--at = (char)('0' + n / 10);
-	size_t len = (size_t)(end - at);
-	assert(len <= (size_t)(w->end - w->at));
-	for (size_t i = 0; i < len; i++) // shorter than a call of memcpy()
-		w->at[i] = at[i];
-	w->at += len;
 }
 
 // Spaces up to `end`.

@@ -317,19 +317,21 @@ static bool read_field(struct reader *r, struct http_head *head, struct http_fie
 static enum http_result read_fields(struct reader *r, uint32_t max, struct http_head *head)
 {
 	uint16_t last[HTTP_FIELD_IDS]; // index + 1, where first[] is set
+	uint16_t count = 0;
 	while (!is_crlf(r->in, r->at)) {
-		if (head->field_count == max)
+		if (count == max)
 			return HTTP_TOO_LARGE;
-		struct http_field *field = &head->fields[head->field_count];
+		struct http_field *field = &head->fields[count++];
 		if (!read_field(r, head, field))
 			return HTTP_BAD;
-		uint16_t number = ++head->field_count;
-		if (!head->first[field->id])
-			head->first[field->id] = number;
-		else if (field->id != HTTP_FIELD_OTHER)
-			head->fields[last[field->id] - 1].next = number;
-		last[field->id] = number;
+		unsigned id = field->id;
+		if (!head->first[id])
+			head->first[id] = count;
+		else if (id != HTTP_FIELD_OTHER)
+			head->fields[last[id] - 1].next = count;
+		last[id] = count;
 	}
+	head->field_count = count;
 	head->head_bytes = r->at + CRLF_BYTES;
 	return HTTP_OK;
 }
