@@ -11,6 +11,7 @@
 #include "dataplane/gate/answer.h"
 #include "dataplane/gate/place.h"
 
+#include <rte_atomic.h>
 #include <rte_cycles.h>
 
 #include <stdio.h>
@@ -37,11 +38,20 @@
 	"Chrome/126.0.0.0 Safari/537.36\r\nAccept-Encoding: gzip, deflate, br\r\n" \
 	"Accept-Language: en-US,en;q=0.9\r\nCookie: sluice-%c-derby=%.64s\r\n\r\n"
 
-// The requests of a case, flat.
+// The requests of a kind.
 static struct requests {
 	char text[SETS][POLLS][REQUEST_BYTES_MAX];
 	uint32_t len[SETS][POLLS];
 } polls, pages, visits;
+
+// What is measured.
+struct kind {
+	const char *name;
+	const struct requests *requests;
+	bool is_remembered; // the tokens are, by the connections
+	bool is_forwarded; // so there is no answer of ours, and no turn
+	bool is_cold; // turns only
+};
 
 static struct stage stage;
 static struct fake_stream *streams[POLLS];
@@ -113,6 +123,16 @@ static void begin(void)
 	wire_ops.write = wire_write;
 }
 
+// Put the connections out of the caches, as they are when there are many.
+static void cool(void)
+{
+	const char *at = (const char *)stage.w->conns.conns;
+	const char *end = (const char *)&stage.w->conns.conns[stage.w->conns.count_max];
+	for (; at < end; at += RTE_CACHE_LINE_SIZE)
+		__builtin_ia32_clflush(at);
+	rte_mb();
+}
+
 static uint64_t turn_cycles(const struct requests *requests, unsigned set)
 {
 	wire_requests = requests;
@@ -123,20 +143,21 @@ static uint64_t turn_cycles(const struct requests *requests, unsigned set)
 }
 
 // Whole turns.
-static void measure_turns(
-	const char *name, const struct requests *requests, bool is_remembered, unsigned rounds)
+static void measure_turns(const struct kind *kind, unsigned rounds)
 {
 	const struct stream_driver_ops *fake_ops = stage.fake.driver.ops;
 	uint64_t before = stage_counter(&stage, COUNTER_tokens);
 	uint64_t best = UINT64_MAX;
 	stage.fake.driver.ops = &wire_ops;
 	for (unsigned round = 0; round < rounds; round++) {
-		uint64_t took = turn_cycles(requests, is_remembered ? 0 : round % SETS);
+		if (kind->is_cold)
+			cool();
+		uint64_t took = turn_cycles(kind->requests, kind->is_remembered ? 0 : round % SETS);
 		best = took < best ? took : best;
 	}
 	stage.fake.driver.ops = fake_ops;
 	double macs = (double)(stage_counter(&stage, COUNTER_tokens) - before) / POLLS / rounds;
-	printf("%-18s %6lu cycles (%.2f MACs)\n", name, (unsigned long)(best / POLLS), macs);
+	printf("%-22s %6lu cycles (%.2f MACs)\n", kind->name, (unsigned long)(best / POLLS), macs);
 }
 
 // --- the stages one by one
@@ -203,8 +224,7 @@ static bool do_stage(enum stage_of_poll which, struct span in, unsigned i, uint3
 	}
 }
 
-static void measure_stages(
-	const char *name, const struct requests *requests, bool is_remembered, unsigned rounds)
+static void measure_stages(const struct kind *kind, unsigned rounds)
 {
 	static const char *const names[] = {
 #define X(name, text) text,
@@ -215,12 +235,13 @@ static void measure_stages(
 	memset(best, 0xff, sizeof(best));
 	memset(remembered, 0, sizeof(remembered));
 	for (unsigned round = 0; round < rounds; round++) {
-		unsigned set = is_remembered ? 0 : round % SETS;
+		unsigned set = kind->is_remembered ? 0 : round % SETS;
 		uint32_t job_count = 0;
 		for (unsigned s = 0; s < STAGE_COUNT; s++) {
 			uint64_t start = rte_rdtsc();
 			for (unsigned i = 0; i < POLLS; i++) {
-				struct span in = {requests->text[set][i], requests->len[set][i]};
+				struct span in = {
+					kind->requests->text[set][i], kind->requests->len[set][i]};
 				if (!do_stage(s, in, i, &job_count))
 					abort();
 			}
@@ -228,41 +249,37 @@ static void measure_stages(
 			best[s] = took < best[s] ? took : best[s];
 		}
 	}
-	printf("%s\n", name);
+	printf("%s\n", kind->name);
 	for (unsigned s = 0; s < STAGE_COUNT; s++)
 		printf("  %-20s %6lu\n", names[s], (unsigned long)(best[s] / POLLS));
 }
 
-// poll [ROUNDS [CASE]]: all cases, or those whose name contains CASE.
+// poll [ROUNDS [KIND]]: all kinds, or those whose name contains KIND.
 int main(int count, char **words)
 {
-	static const struct {
-		const char *name;
-		const struct requests *requests;
-		bool is_remembered, is_forwarded;
-	} cases[] = {
-		{"poll, MAC", &polls, false, false},
-		{"poll, remembered", &polls, true, false},
-		{"page, MAC", &pages, false, false},
-		{"page, remembered", &pages, true, false},
-		{"forwarded, MAC", &visits, false, true},
-		{"forwarded, remembered", &visits, true, true},
+	static const struct kind kinds[] = {
+		{.name = "poll, MAC", .requests = &polls},
+		{"poll, remembered", &polls, .is_remembered = true},
+		{"cold poll, MAC", &polls, .is_cold = true},
+		{"cold poll, remembered", &polls, .is_remembered = true, .is_cold = true},
+		{.name = "page, MAC", .requests = &pages},
+		{"page, remembered", &pages, .is_remembered = true},
+		{"forwarded, MAC", &visits, .is_forwarded = true},
+		{"forwarded, remembered", &visits, .is_remembered = true, .is_forwarded = true},
 	};
 	unsigned rounds = count > 1 ? (unsigned)strtoul(words[1], NULL, 10) : ROUNDS_DEFAULT;
 	if (!stage_open() || rounds == 0)
 		return 1;
 	begin();
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (count > 2 && !strstr(cases[i].name, words[2]))
-			continue;
-		if (!cases[i].is_forwarded)
-			measure_turns(
-				cases[i].name, cases[i].requests, cases[i].is_remembered, rounds);
-	}
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (count <= 2 || strstr(cases[i].name, words[2]))
-			measure_stages(
-				cases[i].name, cases[i].requests, cases[i].is_remembered, rounds);
+	for (unsigned part = 0; part < 2; part++)
+		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+			if (count > 2 && !strstr(kinds[i].name, words[2]))
+				continue;
+			if (part == 0 && !kinds[i].is_forwarded)
+				measure_turns(&kinds[i], rounds);
+			if (part == 1 && !kinds[i].is_cold)
+				measure_stages(&kinds[i], rounds);
+		}
 	stage_end(&stage);
 	return 0;
 }
