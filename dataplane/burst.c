@@ -81,6 +81,8 @@ static enum http_result read_head(
 	item->answer = NULL;
 	item->answer_is_late = false;
 	gate_request_read(&w->snapshot->map, &item->head, item->scratch, &item->request);
+	__builtin_prefetch(&conn->remembered); // for when all heads are read
+	__builtin_prefetch(&conn->remembered.pass);
 	w->item_count++;
 	return HTTP_OK;
 }

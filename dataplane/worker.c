@@ -27,6 +27,8 @@
 #define SLEEP_US_MAX \
 	400000u // a worker makes turns though nothing happens: one that does not stands still
 
+#define EVENTS_AHEAD 4 // events whose connection is fetched meanwhile
+
 #define LINE_BYTES_TYPICAL 8192u // the default of http.line_max
 
 static int create(struct worker *w);
@@ -338,10 +340,19 @@ static void pass_tls_events(struct worker *w, int event_count)
 			origin_event(w->origin, &w->tls_events[i]);
 }
 
+// Have the connection, or the exchange, of an event brought into the caches.
+static void fetch(const struct stream_event *event)
+{
+	if (event->kind != STREAM_NONE)
+		__builtin_prefetch(event->stream->user);
+}
+
 static void pass_events(struct worker *w, int event_count)
 {
 	for (int i = 0; i < event_count; i++) {
 		struct stream_event *event = &w->events[i];
+		if (i + EVENTS_AHEAD < event_count)
+			fetch(&event[EVENTS_AHEAD]);
 		if (event->kind == STREAM_NONE || tls_carries(w->tls, event->stream))
 			continue;
 		if (event->stream->listener == STREAM_CONNECTED)
