@@ -260,8 +260,8 @@ int main(int count, char **words)
 	static const struct kind kinds[] = {
 		{.name = "poll, MAC", .requests = &polls},
 		{"poll, remembered", &polls, .is_remembered = true},
-		{"cold poll, MAC", &polls, .is_cold = true},
-		{"cold poll, remembered", &polls, .is_remembered = true, .is_cold = true},
+		{"cold, MAC", &polls, .is_cold = true},
+		{"cold, remembered", &polls, .is_remembered = true, .is_cold = true},
 		{.name = "page, MAC", .requests = &pages},
 		{"page, remembered", &pages, .is_remembered = true},
 		{"forwarded, MAC", &visits, .is_forwarded = true},
