@@ -70,13 +70,6 @@ static void check_twins(struct reading *r, struct names *names, const char *what
 
 // The whole.
 
-static void check_driver(struct reading *r)
-{
-	if (r->config->driver == CONFIG_DRIVER_DPDK)
-		reading_fail(r, r->config, "driver", READING_WHOLE,
-			"is not in this build; allowed: sockets");
-}
-
 static void check_worker_cores(struct reading *r)
 {
 	const struct config_cores *workers = &r->config->workers;
@@ -95,11 +88,15 @@ static void check_worker_cores(struct reading *r)
 static void check_descriptors(struct reading *r)
 {
 	const struct config *config = r->config;
-	uint64_t needed = config->connections + config->origin_connections + DESCRIPTORS_SPARE;
-	if (needed > r->machine->descriptors)
+	uint64_t spare = config->origin_connections + DESCRIPTORS_SPARE;
+	uint64_t needed = config->connections + spare;
+	if (config->driver == CONFIG_DRIVER_SOCKETS && needed > r->machine->descriptors)
 		reading_fail(r, config, "connections", READING_WHOLE,
 			"and origin_connections need %lu descriptors; allowed here: %lu", needed,
 			r->machine->descriptors);
+	if (config->driver == CONFIG_DRIVER_DPDK && spare > r->machine->descriptors)
+		reading_fail(r, config, "origin_connections", READING_WHOLE,
+			"needs %lu descriptors; allowed here: %lu", spare, r->machine->descriptors);
 }
 
 static void check_memory(struct reading *r)
@@ -117,6 +114,13 @@ static void check_per_source(struct reading *r)
 {
 	if (r->config->connections_per_source > r->config->connections)
 		reading_fail(r, r->config, "connections_per_source", READING_WHOLE,
+			"is above connections; allowed: up to %lu", r->config->connections);
+}
+
+static void check_tls_connections(struct reading *r)
+{
+	if (r->config->tls_connections > r->config->connections)
+		reading_fail(r, r->config, "tls_connections", READING_WHOLE,
 			"is above connections; allowed: up to %lu", r->config->connections);
 }
 
@@ -147,6 +151,26 @@ static void check_listen(struct reading *r)
 			READING_WHOLE);
 	}
 	check_twins(r, &names, "is listened on twice");
+}
+
+static void check_certificate(struct reading *r, const struct config_certificate *files)
+{
+	struct config_fault fault;
+	if (!files->certificate || !files->key || !r->machine->certificate_fault ||
+		!r->machine->certificate_fault(files, &fault))
+		return;
+	if (fault.is_warning)
+		reading_warn(r, files, fault.key, READING_WHOLE, "%s", fault.text);
+	else
+		reading_fail(r, files, fault.key, READING_WHOLE,
+			"is no use: %s; allowed: a file as `sluice keys` says of it", fault.text);
+}
+
+static void check_certificates(struct reading *r)
+{
+	for (uint32_t i = 0; i < r->config->listen.count; i++)
+		for (uint32_t j = 0; j < r->config->listen.at[i].tls.count; j++)
+			check_certificate(r, &r->config->listen.at[i].tls.at[j]);
 }
 
 static void check_head_limits(struct reading *r)
@@ -389,20 +413,22 @@ static void check_ticket_ttl(struct reading *r, const struct config_room *room)
 }
 
 static void (*const rules[])(struct reading *) = {
-	check_driver,
 	check_worker_cores,
 	check_descriptors,
 	check_memory,
 	check_per_source,
+	check_tls_connections,
 	check_state,
 	check_user,
 	check_listen,
+	check_certificates,
 	check_head_limits,
 	check_site_names,
 	check_hosts,
 	check_room_count,
 	check_room_names,
 	check_line_ids,
+	check_ports,
 };
 
 static void (*const site_rules[])(struct reading *, const struct config_site *) = {

@@ -23,6 +23,12 @@ enum config_driver {
 	CONFIG_DRIVER_DPDK,
 };
 
+enum config_hugepages {
+	CONFIG_HUGEPAGES_AUTO,
+	CONFIG_HUGEPAGES_OFF,
+	CONFIG_HUGEPAGES_REQUIRED,
+};
+
 enum config_log {
 	CONFIG_LOG_ERROR,
 	CONFIG_LOG_WARNING,
@@ -39,6 +45,11 @@ enum config_same_site {
 	CONFIG_SAME_SITE_LAX,
 	CONFIG_SAME_SITE_STRICT,
 	CONFIG_SAME_SITE_NONE,
+};
+
+enum config_https {
+	CONFIG_HTTPS_OFF,
+	CONFIG_HTTPS_REDIRECT,
 };
 
 enum config_mode {
@@ -64,6 +75,19 @@ struct config_network {
 	const char *text;
 	uint8_t ip[16];
 	uint8_t bits;
+};
+
+// An address within its network.
+struct config_interface {
+	const char *text;
+	uint8_t ip[16]; // IPv4 mapped
+	uint8_t bits; // of 128; IPv4's are 96 to 128
+};
+
+// IPv4 mapped.
+struct config_ip {
+	const char *text;
+	uint8_t ip[16];
 };
 
 // A server of an origin. A name is resolved by whoever connects.
@@ -100,9 +124,52 @@ struct config_servers {
 	struct config_server *at;
 };
 
+struct config_interfaces {
+	uint32_t count;
+	struct config_interface *at;
+};
+
+struct config_ips {
+	uint32_t count;
+	struct config_ip *at;
+};
+
+// A network port that sluice drives itself.
+struct config_port {
+	const char *device;
+	struct config_interfaces addresses;
+	struct config_ips gateways;
+	uint64_t vlan; // 0: untagged
+	uint64_t mtu;
+	const char *exception; // an interface, or "auto" or "none"
+};
+
+struct config_ports {
+	uint32_t count;
+	struct config_port *at;
+};
+
+struct config_dpdk {
+	enum config_hugepages hugepages;
+	struct config_ports ports;
+};
+
+// Files, all but `ocsp` in PEM.
+struct config_certificate {
+	const char *certificate;
+	const char *key;
+	const char *ocsp; // NULL: none
+};
+
+struct config_certificates {
+	uint32_t count;
+	struct config_certificate *at;
+};
+
 struct config_listen {
 	struct config_address address;
 	bool proxy_protocol;
+	struct config_certificates tls; // none: plain
 };
 
 struct config_listens {
@@ -171,6 +238,9 @@ struct config_site {
 	bool case_sensitive;
 	const char *cookie_domain; // NULL: none
 	enum config_same_site pass_same_site;
+	enum config_https https; // of plain listeners
+	uint64_t https_port;
+	uint64_t hsts_s; // 0: none
 	struct config_rate preflight_rate;
 	struct config_origin *origin;
 	struct config_rooms rooms;
@@ -187,10 +257,13 @@ struct config {
 	uint64_t connections;
 	uint64_t origin_connections;
 	uint64_t connections_per_source;
+	uint64_t tls_connections; // of the connections
+	uint64_t tls_handshakes; // a second and worker; 0: no limit
 	const char *state;
 	const char *user; // NULL: sluice where that user exists
 	uint64_t drain_ms;
 	enum config_log log;
+	struct config_dpdk *dpdk; // NULL: absent
 	struct config_listens listen;
 	struct config_networks trusted_proxies;
 	struct config_http *http;
@@ -207,8 +280,10 @@ enum config_per {
 	CONFIG_PER_PROCESS,
 	CONFIG_PER_WORKER,
 	CONFIG_PER_CONNECTION,
+	CONFIG_PER_SOCKET, // connections, if they are the kernel's
 	CONFIG_PER_ORIGIN_CONNECTION,
 	CONFIG_PER_ORIGIN_TLS, // origin_connections, if an origin has TLS
+	CONFIG_PER_TLS, // tls_connections, if a listener has TLS
 	CONFIG_PER_BUFFER, // buffers.per_worker of each worker
 	CONFIG_PER_BUFFER_BYTE, // buffers.size of each of them
 	CONFIG_PER_HEAD_BYTE, // http.head_max of each of them
@@ -217,6 +292,8 @@ enum config_per {
 	CONFIG_PER_PRESENT, // present_max of each room
 	CONFIG_PER_LEFT, // left_max of each room
 	CONFIG_PER_ENDED,
+	CONFIG_PER_PORT_BYTE, // what ports_bytes() of the bill says
+	CONFIG_PER_NETWORK_BYTE, // and network_bytes()
 };
 
 // One line of the bill: a table or pool, filled in by whoever knows the size of its entries.
@@ -230,6 +307,18 @@ struct config_bill_row {
 struct config_bill {
 	uint32_t row_count;
 	const struct config_bill_row *rows;
+	// What no product says: what all ports take of DPDK's memory, and the network on them.
+	// NULL: nothing.
+	uint64_t (*port_bytes)(const struct config *config, uint32_t worker_count);
+	uint64_t (*network_bytes)(const struct config *config, uint32_t worker_count);
+};
+
+// What is wrong with the files of a certificate.
+#define CONFIG_FAULT_BYTES 600
+struct config_fault {
+	const char *key; // of struct config_certificate
+	bool is_warning; // they can be used all the same
+	char text[CONFIG_FAULT_BYTES]; // begins with the name of the file
 };
 
 // What `check` measures a configuration against.
@@ -241,6 +330,11 @@ struct config_machine {
 	// What is wrong with a file of certificates (NULL: the system's), beginning with its name;
 	// NULL: nothing. Without this function such files are not looked at.
 	const char *(*ca_error)(const char *path);
+	uint64_t hugepages, hugepages_free; // of the size that most memory is set aside in
+	uint64_t hugepage_bytes;
+	// Whether something is wrong with a certificate and its key. Likewise.
+	bool (*certificate_fault)(
+		const struct config_certificate *files, struct config_fault *fault);
 	struct config_bill bill; // no rows: memory is not checked
 };
 
@@ -248,11 +342,12 @@ struct config_machine {
 void config_machine_read(struct config_machine *machine);
 
 // What was wrong: `count` texts of the form `FILE:LINE:COLUMN: ...`, in the order of the file, of
-// which the first CONFIG_ERRORS_MAX are listed. Begin with {0}; config_report_fini() frees the
-// texts.
+// which the first CONFIG_ERRORS_MAX are listed; among them warnings, which do not count. Begin with
+// {0}; config_report_fini() frees the texts.
 struct config_report {
-	uint32_t count;
-	uint32_t listed;
+	uint32_t count; // errors
+	uint32_t listed; // errors and warnings
+	uint32_t warnings; // of those
 	struct config_error *errors;
 };
 

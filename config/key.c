@@ -47,6 +47,7 @@ static const struct key_scope scopes[] = {
 #define BYTES_DOMAIN sizeof(const char *)
 #define BYTES_PATH sizeof(const char *)
 #define BYTES_FILE sizeof(const char *)
+#define BYTES_DEVICE sizeof(const char *)
 #define BYTES_ADDRESS sizeof(struct config_address)
 #define MEMBER_HAS(scope, member, bytes) \
 	static_assert(sizeof(((struct scope *)0)->member) == (bytes), #scope "." #member);
@@ -73,9 +74,9 @@ static const struct key_scope scopes[] = {
 #define MAP(s, n, m, o, f, c, h) \
 	{IN(s), #n, &scopes[SCOPE_##o], NULL, f, h, 0, 0, offsetof(struct s, m), KEY_MAP, KEY_ONE, \
 		KEY_##c},
-#define MAPS(s, n, m, o, low, high, c, h) \
-	{IN(s), #n, &scopes[SCOPE_##o], NULL, low ? "!" : "[]", h, low, high, \
-		offsetof(struct s, m), KEY_MAP, KEY_LIST, KEY_##c},
+#define MAPS(s, n, m, o, low, high, f, c, h) \
+	{IN(s), #n, &scopes[SCOPE_##o], NULL, f, h, low, high, offsetof(struct s, m), KEY_MAP, \
+		KEY_LIST, KEY_##c},
 #define LATER(s, n, f, h) {IN(s), #n, NULL, NULL, f, h, 0, 0, 0, KEY_LATER, KEY_ONE, KEY_RESTART},
 const struct key key_table[] = {
 #include "config/keys.def"

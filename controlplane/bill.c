@@ -3,6 +3,8 @@
 
 #include "controlplane/bill.h"
 
+#include "controlplane/certificates.h"
+#include "controlplane/ports.h"
 #include "controlplane/store/store.h"
 #include "controlplane/trusts.h"
 #include "dataplane/gate/claim.h"
@@ -51,7 +53,9 @@ void bill_machine(struct config_machine *machine)
 		sizeof(struct place_line) + BILL_LINE_ENTRIES * sizeof(struct place_entry);
 	const struct config_bill_row known[] = {
 		{"connections", CONFIG_PER_CONNECTION, 1, worker_connection_bytes()},
-		{"streams", CONFIG_PER_CONNECTION, 1, stream_bytes()},
+		{"streams", CONFIG_PER_SOCKET, 1, stream_bytes()},
+		{"network", CONFIG_PER_NETWORK_BYTE, 1, 1},
+		{"ports (DPDK's memory)", CONFIG_PER_PORT_BYTE, 1, 1},
 		{"streams to origins", CONFIG_PER_ORIGIN_CONNECTION, 1, stream_bytes()},
 		{"exchanges with origins", CONFIG_PER_ORIGIN_CONNECTION, 1, exchange_bytes()},
 		{"send buffers", CONFIG_PER_BUFFER_BYTE, 1, 1},
@@ -68,11 +72,16 @@ void bill_machine(struct config_machine *machine)
 		{"tickets given back", CONFIG_PER_LEFT, 1,
 			LEFT_BYTES + RECORDS_BYTES + ENDED_BYTES},
 		{"ended sessions", CONFIG_PER_ENDED, 1, ENDED_BYTES},
+		{"TLS of visitors", CONFIG_PER_TLS, 1, tls_stream_bytes() + TLS_VISITOR_BYTES},
 		{"TLS to origins", CONFIG_PER_ORIGIN_TLS, 1, tls_stream_bytes() + TLS_STREAM_BYTES},
 	};
 	static struct config_bill_row rows[sizeof(known) / sizeof(known[0])];
 	memcpy(rows, known, sizeof(rows));
 	config_machine_read(machine);
 	machine->ca_error = trusts_error;
-	machine->bill = (struct config_bill){sizeof(rows) / sizeof(rows[0]), rows};
+	machine->bill = (struct config_bill){.row_count = sizeof(rows) / sizeof(rows[0]),
+		.rows = rows,
+		.port_bytes = ports_bytes,
+		.network_bytes = ports_network_bytes};
+	machine->certificate_fault = certificates_fault;
 }

@@ -7,7 +7,9 @@
 //   publish.c    the snapshot
 //   resolve.c    names of origin servers
 //   trusts.c     certificates that origins are verified by
+//   certificates.c  those that visitors are shown
 //   faults.c     when to say why one is not spoken to
+//   ports.c      network ports and their memory
 //   show.c       what `show` says
 //   commands.c   what commands do
 #pragma once
@@ -18,10 +20,12 @@
 #include "controlplane/claims/claims.h"
 #include "controlplane/clock.h"
 #include "controlplane/faults.h"
+#include "controlplane/ports.h"
 #include "controlplane/resolve.h"
 #include "controlplane/store/secrets.h"
 #include "controlplane/store/state.h"
 #include "controlplane/store/store.h"
+#include "controlplane/store/tickets.h"
 #include "dataplane/gate/place.h"
 #include "dataplane/gate/rooms.h"
 #include "dataplane/gate/status.h"
@@ -30,6 +34,7 @@
 #include "dataplane/worker.h"
 
 struct admin;
+struct certificates;
 
 #define CONTROL_SERVERS_MAX 1024u // addresses of all origins
 #define CONTROL_TICK_MS 20 // at least so often; sooner when claims come
@@ -64,6 +69,8 @@ struct control {
 	struct state *state;
 	struct store *store;
 	struct secrets *secrets;
+	struct tickets *tickets;
+	struct certificates *certificates;
 	struct place_file *places;
 	int places_error; // of the last turn; 0: none
 	struct claims *claims;
@@ -76,6 +83,7 @@ struct control {
 
 	struct snapshot_words words;
 	void *ended_memory, *left_memory;
+	struct ports ports; // open with `driver: dpdk`
 	unsigned worker_count;
 	struct worker *workers[WORKER_COUNT_MAX];
 	struct rings *rings[WORKER_COUNT_MAX];

@@ -153,10 +153,29 @@ static void add_socket_counters(struct control *c, json_t *list)
 	for (int which = 0; which < SOCKETS_COUNTERS_COUNT; which++) {
 		uint64_t sum = 0;
 		for (unsigned i = 0; i < c->worker_count; i++)
-			sum += sockets_stats(worker_driver(c->workers[i]))->counters[which];
+			sum += sockets_stats(worker_outer(c->workers[i]))->counters[which];
 		add_counter(list, "sockets", sockets_counter_name((enum sockets_counter)which),
 			sockets_counter_text((enum sockets_counter)which), sum);
 	}
+}
+
+// Those of the ports, the network and TCP, with `driver: dpdk`.
+static void add_port_counters(struct control *c, json_t *list)
+{
+#define ADD(part, PART, stats_of) \
+	for (int which = 0; which < PART##_COUNTERS_COUNT; which++) { \
+		uint64_t sum = 0; \
+		for (unsigned i = 0; i < c->worker_count; i++) \
+			sum += (stats_of)->counters[which]; \
+		add_counter( \
+			list, #part, part##_counter_name(which), part##_counter_text(which), sum); \
+	}
+	if (c->started->driver != CONFIG_DRIVER_DPDK)
+		return;
+	ADD(ethdev, ETHDEV, ethdev_stats(ethdev_worker(c->ports.devices, i)))
+	ADD(net, NET, net_stats(worker_driver(c->workers[i])))
+	ADD(tcp, TCP, net_tcp_stats(worker_driver(c->workers[i])))
+#undef ADD
 }
 
 static void add_origin_counters(struct control *c, json_t *list)
@@ -173,16 +192,17 @@ static void add_origin_counters(struct control *c, json_t *list)
 #undef X
 }
 
-static void add_tls_counters(struct control *c, json_t *list)
+static void add_tls_counters(struct control *c, json_t *list, const char *part,
+	const struct stream_driver *(*driver)(const struct worker *worker))
 {
 	struct tls_counters sum = {0};
 	for (unsigned i = 0; i < c->worker_count; i++) {
-		const struct tls_counters *of = tls_counters(worker_tls(c->workers[i]));
+		const struct tls_counters *of = tls_counters(driver(c->workers[i]));
 #define X(name, text) sum.name += of->name;
 		TLS_COUNTERS(X)
 #undef X
 	}
-#define X(name, text) add_counter(list, "tls", #name, text, sum.name);
+#define X(name, text) add_counter(list, part, #name, text, sum.name);
 	TLS_COUNTERS(X)
 #undef X
 }
@@ -193,8 +213,10 @@ json_t *show_counters(struct control *c)
 	const struct claims_counters *claims = claims_counters(c->claims);
 	add_worker_counters(c, list);
 	add_socket_counters(c, list);
+	add_port_counters(c, list);
 	add_origin_counters(c, list);
-	add_tls_counters(c, list);
+	add_tls_counters(c, list, "tls", worker_tls);
+	add_tls_counters(c, list, "visitor_tls", worker_visitor_tls);
 #define X(name, text) add_counter(list, "claims", #name, text, claims->name);
 	CLAIMS_COUNTERS(X)
 #undef X

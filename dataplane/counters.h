@@ -9,6 +9,8 @@
 // What was done.
 #define COUNTERS_DONE(X) \
 	X(turns, "turns of the loop") \
+	X(busy_turns, "of these, such that took something in, by a driver that polls") \
+	X(busy_cycles, "cycles of the processor's time stamp counter that those took") \
 	X(connections, "connections accepted") \
 	X(requests, "request heads read") \
 	X(tokens, "tokens whose MAC was computed") \
@@ -20,6 +22,7 @@
 	X(granted, "passes sent: issued, renewed or repeated") \
 	X(forwarded, "requests forwarded to an origin") \
 	X(preflights, "CORS pre-flights passed") \
+	X(sent_to_https, "308: requests of plain listeners sent to https") \
 	X(left, "visitors that gave back their places or sessions")
 
 // What was refused or dropped, and why.

@@ -15,6 +15,7 @@
 #include "dataplane/inside.h"
 #include "dataplane/report.h"
 
+#include <rte_cycles.h>
 #include <rte_rcu_qsbr.h>
 
 #include <assert.h>
@@ -44,11 +45,14 @@ int worker_start(const struct worker_plan *plan, struct worker **worker)
 	struct worker *w = aligned_alloc(64, (sizeof(*w) + 63) / 64 * 64); // COLD: at start
 	if (!w) {
 		stream_destroy(plan->driver);
+		if (plan->outer)
+			stream_destroy(plan->outer);
 		return -ENOMEM;
 	}
 	memset(w, 0, sizeof(*w));
 	w->plan = *plan;
 	w->driver = plan->driver;
+	w->outer = plan->outer ? plan->outer : plan->driver;
 	int ret = create(w);
 	if (ret < 0)
 		goto fail;
@@ -95,9 +99,19 @@ const struct stream_driver *worker_driver(const struct worker *worker)
 	return worker->driver;
 }
 
+const struct stream_driver *worker_outer(const struct worker *worker)
+{
+	return worker->outer;
+}
+
 const struct stream_driver *worker_tls(const struct worker *worker)
 {
 	return worker->tls;
+}
+
+const struct stream_driver *worker_visitor_tls(const struct worker *worker)
+{
+	return worker->visitor_tls;
 }
 
 const struct origin *worker_origin(const struct worker *worker)
@@ -131,7 +145,7 @@ size_t worker_fixed_bytes(void)
 {
 	size_t item = sizeof(struct item) + CARRY_TOKENS_MAX * sizeof(struct mac_job) +
 		      GATE_REQUEST_SCRATCH_BYTES(LINE_BYTES_TYPICAL);
-	return sizeof(struct worker) + tls_fixed_bytes() + BURST_MAX * item + REPLY_BYTES_MAX +
+	return sizeof(struct worker) + 2 * tls_fixed_bytes() + BURST_MAX * item + REPLY_BYTES_MAX +
 	       WORKER_REPORTS_MAX * sizeof(struct claim) +
 	       WORKER_RESERVE * worker_connection_bytes();
 }
@@ -151,13 +165,23 @@ static int create_items(struct worker *w)
 	return 0;
 }
 
+static bool create_visitor_tls(struct worker *w)
+{
+	struct tls_plan plan = {.inner = w->driver,
+		.worker = w->plan.index,
+		.streams_max = w->plan.visitor_tls_max,
+		.handshakes_per_s = w->plan.visitor_handshakes};
+	w->visitor_tls = tls_create(&plan);
+	return w->visitor_tls;
+}
+
 static void create_origin(struct worker *w)
 {
 	struct tls_plan plan = {
-		.inner = w->driver, .worker = w->plan.index, .streams_max = w->plan.tls_max};
+		.inner = w->outer, .worker = w->plan.index, .streams_max = w->plan.tls_max};
 	w->tls = tls_create(&plan);
 	if (w->tls)
-		w->origin = origin_create(&w->plan.origin, w->driver, w->tls, &forward_calls);
+		w->origin = origin_create(&w->plan.origin, w->outer, w->tls, &forward_calls);
 }
 
 // Everything the worker will ever hold. On failure destroy() undoes what was done.
@@ -178,7 +202,8 @@ static int create(struct worker *w)
 	w->reply = malloc(REPLY_BYTES_MAX); // COLD: at start
 	void *sources = calloc(1, source_table_bytes(w->conns.count_max)); // COLD: at start
 	create_origin(w);
-	if (!w->resumed || !w->reports || !w->reply || !sources || !w->origin) {
+	if (!create_visitor_tls(w) || !w->resumed || !w->reports || !w->reply || !sources ||
+		!w->origin) {
 		free(sources);
 		return -ENOMEM;
 	}
@@ -195,10 +220,14 @@ static void destroy_streams(struct worker *w)
 	origin_destroy(w->origin);
 	if (w->tls)
 		stream_destroy(w->tls);
+	if (w->visitor_tls)
+		stream_destroy(w->visitor_tls);
+	if (w->outer && w->outer != w->driver)
+		stream_destroy(w->outer);
 	if (w->driver)
 		stream_destroy(w->driver);
 	w->origin = NULL;
-	w->tls = w->driver = NULL;
+	w->tls = w->visitor_tls = w->outer = w->driver = NULL;
 }
 
 static void destroy(struct worker *w)
@@ -265,12 +294,22 @@ static uint32_t sleep_us(const struct worker *w)
 	if (w->report_count > 0)
 		return 1000; // the ring was full: try again soon
 	uint64_t quiet_us = wheel_quiet_us(&w->wheel, w->now_us, SLEEP_US_MAX);
-	uint64_t origin_us = origin_due_us(w->origin);
-	if (origin_us <= w->now_us)
+	uint64_t origin_us = origin_due_us(w->origin), tls_us = tls_due_us(w->visitor_tls);
+	uint64_t due_us = origin_us < tls_us ? origin_us : tls_us;
+	if (due_us <= w->now_us)
 		return 0;
-	if (origin_us - w->now_us < quiet_us)
-		quiet_us = origin_us - w->now_us;
+	if (due_us - w->now_us < quiet_us)
+		quiet_us = due_us - w->now_us;
 	return (uint32_t)quiet_us;
+}
+
+// Another snapshot than in the last turn.
+static void go_over(struct worker *w)
+{
+	struct tls_service service = {w->snapshot->identities, &w->snapshot->ticket_keys};
+	w->version = w->snapshot->version;
+	origin_set_table(w->origin, w->snapshot->origins);
+	tls_serve(w->visitor_tls, &service);
 }
 
 // What this turn goes by: time, snapshot, what control says.
@@ -287,10 +326,8 @@ static void look_around(struct worker *w)
 	w->is_held = w->now_us > beat_us + SNAPSHOT_HOLD_US;
 	w->is_draining = atomic_load_explicit(&words->draining, memory_order_relaxed);
 	w->snapshot = atomic_load_explicit(&words->current, memory_order_acquire);
-	if (w->version != w->snapshot->version) { // a new one may lie where an old one was
-		w->version = w->snapshot->version;
-		origin_set_table(w->origin, w->snapshot->origins);
-	}
+	if (w->version != w->snapshot->version) // a new one may lie where an old one was
+		go_over(w);
 	if (w->wheel.slots[0].next == NULL)
 		wheel_init(&w->wheel, w->now_us);
 	if (w->date_s != w->now_s) {
@@ -301,12 +338,17 @@ static void look_around(struct worker *w)
 
 static int take_events(struct worker *w)
 {
+	w->turn_began = rte_rdtsc();
 	struct rte_rcu_qsbr *quiescent = w->plan.words->quiescent;
-	uint32_t wait_us = w->wheel.slots[0].next ? sleep_us(w) : 0;
+	bool may_sleep = w->outer == w->driver && w->wheel.slots[0].next;
+	uint32_t wait_us = may_sleep ? sleep_us(w) : 0;
 	rte_rcu_qsbr_thread_offline(quiescent, w->plan.index);
-	int count_events = stream_poll(w->driver, w->events, EVENTS_MAX, wait_us);
+	int event_count = stream_poll(w->driver, w->events, EVENTS_MAX, wait_us);
 	rte_rcu_qsbr_thread_online(quiescent, w->plan.index);
-	return count_events;
+	w->outer_count = 0;
+	if (w->outer != w->driver) // `driver` polls, and never sleeps
+		w->outer_count = stream_poll(w->outer, w->outer_events, EVENTS_MAX, 0);
+	return event_count;
 }
 
 // What control reads.
@@ -331,13 +373,38 @@ static void cut_ended(struct worker *w)
 }
 
 // Events of streams that carry TLS become events of the streams they carry, round by round.
-static void pass_tls_events(struct worker *w, int event_count)
+static void pass_tls_events(struct worker *w, const struct stream_event *events, int event_count)
 {
 	int count;
-	tls_take(w->tls, w->events, event_count);
+	tls_take(w->tls, events, event_count);
 	while ((count = stream_poll(w->tls, w->tls_events, TLS_EVENTS_MAX, 0)) > 0)
 		for (int i = 0; i < count; i++)
 			origin_event(w->origin, &w->tls_events[i]);
+}
+
+// Likewise visitors'. What a round has brought is acted on before the next one, which takes its
+// place.
+static void pass_visitor_tls_events(struct worker *w, int event_count)
+{
+	int count;
+	tls_take(w->visitor_tls, w->events, event_count);
+	while ((count = stream_poll(w->visitor_tls, w->tls_events, TLS_EVENTS_MAX, 0)) > 0) {
+		for (int i = 0; i < count; i++)
+			if (w->tls_events[i].kind != STREAM_NONE)
+				client_event(w, &w->tls_events[i]);
+		burst_run(w);
+	}
+}
+
+static void pass_event(struct worker *w, const struct stream_event *event)
+{
+	if (event->kind == STREAM_NONE || tls_carries(w->tls, event->stream) ||
+		tls_carries(w->visitor_tls, event->stream))
+		return;
+	if (event->stream->listener == STREAM_CONNECTED)
+		origin_event(w->origin, event);
+	else
+		client_event(w, event);
 }
 
 // Have the connection, or the exchange, of an event brought into the caches.
@@ -350,17 +417,26 @@ static void fetch(const struct stream_event *event)
 static void pass_events(struct worker *w, int event_count)
 {
 	for (int i = 0; i < event_count; i++) {
-		struct stream_event *event = &w->events[i];
 		if (i + EVENTS_AHEAD < event_count)
-			fetch(&event[EVENTS_AHEAD]);
-		if (event->kind == STREAM_NONE || tls_carries(w->tls, event->stream))
-			continue;
-		if (event->stream->listener == STREAM_CONNECTED)
-			origin_event(w->origin, event);
-		else
-			client_event(w, event);
+			fetch(&w->events[i + EVENTS_AHEAD]);
+		pass_event(w, &w->events[i]);
 	}
-	pass_tls_events(w, event_count);
+	for (int i = 0; i < w->outer_count; i++)
+		pass_event(w, &w->outer_events[i]);
+	pass_visitor_tls_events(w, event_count);
+	if (w->outer == w->driver)
+		pass_tls_events(w, w->events, event_count);
+	else
+		pass_tls_events(w, w->outer_events, w->outer_count);
+}
+
+// What a turn cost that had something to do, for a driver that polls: then all of it is work.
+static void count_cycles(struct worker *w)
+{
+	if (w->driver->taken == 0 && w->outer_count == 0)
+		return;
+	inside_count(w, COUNTER_busy_turns);
+	counters_add(&w->shown.counters, COUNTER_busy_cycles, rte_rdtsc() - w->turn_began);
 }
 
 static void turn(struct worker *w)
@@ -381,4 +457,5 @@ static void turn(struct worker *w)
 		client_close_idle(w);
 	report_flush(w);
 	show(w);
+	count_cycles(w);
 }

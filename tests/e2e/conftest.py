@@ -4,6 +4,8 @@ import sys
 sys.dont_write_bytecode = True
 
 import pytest
+from authority import Authority
+from secured import NAMES, Secured
 from sluice import Visitor, serving, starting
 
 
@@ -29,3 +31,16 @@ def visitor():
     yield enter
     for one in made:
         one.close()
+
+
+@pytest.fixture
+def authority(tmp_path):
+    return Authority(tmp_path, "root")
+
+
+@pytest.fixture
+def secured(make, authority):
+    """secured(*pairs): an appliance whose first listener has these certificates, or one."""
+    def start(*pairs, **keys):
+        return Secured(make, pairs or [authority.pair(NAMES)], **keys)
+    return start

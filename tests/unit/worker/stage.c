@@ -120,11 +120,12 @@ void stage_begin(struct stage *stage)
 		.words = &stage->words,
 		.control_wake = stage->wake_fd};
 	plan.tls_max = 16;
+	plan.visitor_tls_max = 16;
 	origin_plan_init(&plan.origin, 16, 4);
 	struct worker *w = stage->w = aligned_alloc(64, (sizeof(*w) + 63) / 64 * 64);
 	memset(w, 0, sizeof(*w));
 	w->plan = plan;
-	w->driver = &stage->fake.driver;
+	w->driver = w->outer = &stage->fake.driver;
 	assert_int_equal(create(w), 0);
 	stage_turn(stage, 0);
 }
@@ -140,7 +141,7 @@ void stage_end(struct stage *stage)
 	assert_int_equal(buffers_taken(stage->w->buffers), 0);
 	assert_int_equal(stage->w->parked_count, 0);
 	assert_int_equal(stage->w->wheel.count, 0);
-	stage->w->driver = NULL; // the stage's own
+	stage->w->driver = stage->w->outer = NULL; // the stage's own
 	destroy(stage->w);
 	rings_destroy(stage->rings);
 	free(stage->snapshot);
