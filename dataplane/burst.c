@@ -68,23 +68,21 @@ static enum http_result read_head(
 	struct item *item = &w->items[w->item_count];
 	size_t skip = http_head_skip(input);
 	struct span from = span_from(input, skip);
-	uint32_t head_bytes = 0;
-	enum http_result result = http_head_end(from, &w->plan.limits, &conn->scanned, &head_bytes);
+	enum http_result result =
+		http_request_read(from, &w->plan.limits, &conn->scanned, &item->head);
 	if (result != HTTP_OK)
 		return result;
 	conn->scanned = 0;
-	struct span head = {from.at, head_bytes};
-	result = http_request_parse(head, &w->plan.limits, &item->head);
-	if (result != HTTP_OK)
-		return result;
 	item->conn = conn;
 	item->skip = (uint32_t)skip;
-	item->rest = span_from(from, head_bytes);
+	item->rest = span_from(from, item->head.head_bytes);
 	item->is_kept = is_kept;
 	item->is_done = false;
 	item->answer = NULL;
 	item->answer_is_late = false;
 	gate_request_read(&w->snapshot->map, &item->head, item->scratch, &item->request);
+	__builtin_prefetch(&conn->remembered); // for when all heads are read
+	__builtin_prefetch(&conn->remembered.pass);
 	w->item_count++;
 	return HTTP_OK;
 }

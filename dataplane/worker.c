@@ -28,6 +28,8 @@
 #define SLEEP_US_MAX \
 	400000u // a worker makes turns though nothing happens: one that does not stands still
 
+#define EVENTS_AHEAD 4 // events whose connection is fetched meanwhile
+
 #define LINE_BYTES_TYPICAL 8192u // the default of http.line_max
 
 static int create(struct worker *w);
@@ -406,10 +408,20 @@ static void pass_event(struct worker *w, const struct stream_event *event)
 		client_event(w, event);
 }
 
+// Have the connection, or the exchange, of an event brought into the caches.
+static void fetch(const struct stream_event *event)
+{
+	if (event->kind != STREAM_NONE)
+		__builtin_prefetch(event->stream->user);
+}
+
 static void pass_events(struct worker *w, int event_count)
 {
-	for (int i = 0; i < event_count; i++)
+	for (int i = 0; i < event_count; i++) {
+		if (i + EVENTS_AHEAD < event_count)
+			fetch(&w->events[i + EVENTS_AHEAD]);
 		pass_event(w, &w->events[i]);
+	}
 	for (int i = 0; i < w->outer_count; i++)
 		pass_event(w, &w->outer_events[i]);
 	pass_visitor_tls_events(w, event_count);

@@ -133,9 +133,10 @@ static void put_head(struct writer *w, unsigned code, const struct answer_frame 
 	writer_span(w, SPAN("HTTP/1.1 "));
 	writer_number(w, code);
 	writer_char(w, ' ');
-	put_field(w, reason_of(code), SPAN(""));
-	put_field(w, SPAN("Date: "), (struct span){frame->date, DATE_BYTES});
-	writer_span(w, SPAN("Cache-Control: no-store\r\n"));
+	writer_span(w, reason_of(code));
+	writer_span(w, SPAN("\r\nDate: "));
+	writer_span(w, (struct span){frame->date, DATE_BYTES});
+	writer_span(w, SPAN("\r\nCache-Control: no-store\r\n"));
 	if (frame->is_secure && frame->site)
 		put_hsts(w, frame->site->hsts_s);
 	if (frame->close)
@@ -147,9 +148,11 @@ static void put_head(struct writer *w, unsigned code, const struct answer_frame 
 static void put_body(
 	struct writer *w, struct span type, struct span body, const struct answer_frame *frame)
 {
-	put_field(w, SPAN("Content-Type: "), type);
-	put_number_field(w, SPAN("Content-Length: "), body.len);
-	writer_span(w, SPAN("\r\n"));
+	writer_span(w, SPAN("Content-Type: "));
+	writer_span(w, type);
+	writer_span(w, SPAN("\r\nContent-Length: "));
+	writer_number(w, body.len);
+	writer_span(w, SPAN("\r\n\r\n"));
 	if (!frame->is_head)
 		writer_span(w, body);
 }

@@ -1,7 +1,8 @@
 // Which site a host names, which room a name: binary search over sorted tables.
 //
-// Names in a map are lower case already, so a host is folded once and compared as bytes. Wildcards
-// are tried from the longest suffix to the shortest, one look-up a label.
+// Names in a map are lower case already, so a host is folded once and compared as bytes; one that
+// is in the map as it was sent, as most are, needs no folding. Wildcards are tried from the longest
+// suffix to the shortest, one look-up a label.
 
 #include "dataplane/gate/match.h"
 
@@ -80,11 +81,18 @@ static const struct gate_site *site_of(
 const struct gate_site *gate_map_site(
 	const struct gate_map *map, struct span host, char *scratch, struct span *matched)
 {
+	const struct gate_site *site = NULL;
+	if (host.len > 0 && host.len <= MATCH_HOST_BYTES_MAX)
+		site = site_of(map, false, host);
+	if (site) { // what is in the map is valid
+		*matched = (struct span){memcpy(scratch, host.at, host.len), host.len};
+		return site;
+	}
 	struct span name = match_host(host, scratch);
 	if (!name.at)
 		return NULL;
 	*matched = name;
-	const struct gate_site *site = site_of(map, false, name);
+	site = site_of(map, false, name);
 	// `*` stands for at least one label, so the first dot that can begin a suffix is behind
 	// one.
 	for (size_t i = 1; !site && i < name.len; i++)

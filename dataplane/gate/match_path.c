@@ -84,21 +84,30 @@ struct match match_path(const struct gate_site *site, struct span target, char *
 	return match;
 }
 
+// Whether a slash begins a segment that is empty, is `.` or begins with `..`.
+static bool begins_odd_segment(struct span path, size_t slash)
+{
+	struct span rest = span_from(path, slash + 1);
+	if (rest.len == 0 || rest.at[0] != '.')
+		return rest.len > 0 && rest.at[0] == '/';
+	return rest.len == 1 || rest.at[1] == '/' || rest.at[1] == '.';
+}
+
 // Whether every server reads a path as it is sent: nothing encoded, no backslash, no parameter, no
 // byte beyond ASCII, and no segment that is empty, is `.` or begins with `..`.
 static bool is_plain(struct span path)
 {
-	char before = 0;
+	static const bool is_special[256] = {['%'] = true,
+		['\\'] = true,
+		[';'] = true,
+		['/'] = true,
+		[OPAQUE] = true,
+		[0x80 ... 0xff] = true};
 	for (size_t i = 0; i < path.len; i++) {
-		char c = path.at[i];
-		if (c == '%' || c == '\\' || c == ';' || (c & 0x80) || c == OPAQUE)
+		if (!is_special[(uint8_t)path.at[i]])
+			continue;
+		if (path.at[i] != '/' || begins_odd_segment(path, i))
 			return false;
-		if (before == '/' && c == '/')
-			return false;
-		if (before == '/' && c == '.' &&
-			(i + 1 == path.len || path.at[i + 1] == '/' || path.at[i + 1] == '.'))
-			return false;
-		before = c;
 	}
 	return true;
 }
@@ -264,8 +273,10 @@ static bool lies_under(const struct gate_site *site, struct span path, struct sp
 {
 	if (path.len < prefix.len)
 		return false;
+	if (memcmp(path.at, prefix.at, prefix.len) == 0)
+		return true;
 	if (site->case_sensitive)
-		return memcmp(path.at, prefix.at, prefix.len) == 0;
+		return false;
 	for (size_t i = 0; i < prefix.len; i++)
 		if (octet_lower(path.at[i]) != octet_lower(prefix.at[i]))
 			return false;

@@ -174,6 +174,19 @@ static uint64_t find_entry(
 	return low;
 }
 
+// The first entry from `first` to `last` of slot `slot` or a later one; `last` is such a one. Slots
+// of entries grow by one at the least, so it is no farther from either end than the slots are:
+// where every slot has an entry, as in a rush, nothing is left to search.
+static uint64_t find_from_ends(
+	const struct place_line *line, uint64_t slot, uint64_t first, uint64_t last)
+{
+	const uint64_t first_slot = entry_at(line, first).slot;
+	const uint64_t ahead = slot > first_slot ? slot - first_slot : 0;
+	const uint64_t behind = entry_at(line, last).slot - slot;
+	const uint64_t low = last - min_of(behind, last - first);
+	return find_entry(line, slot, low, first + min_of(ahead, last - first));
+}
+
 // Count a slot that is not in the index: `count->below` are the tickets below slot `from`, none
 // from there on is indexed. Returns false if a cell was reused meanwhile.
 static bool count_open(const struct place_line *line, uint64_t from, struct count *count)
@@ -211,7 +224,7 @@ static bool count_try(const struct place_line *line, uint64_t slot, struct count
 		if (!count_open(line, max_of(from, found.slot + 1), count))
 			return false;
 	} else {
-		found = entry_at(line, find_entry(line, slot, first, end - 1));
+		found = entry_at(line, find_from_ends(line, slot, first, end - 1));
 		count->below = found.below;
 		count->tickets = found.slot == slot ? found.tickets : 0;
 	}

@@ -16,7 +16,6 @@
 #include "dataplane/http/head.h"
 #include "dataplane/http/octet.h"
 
-#include <openssl/crypto.h>
 #include <stddef.h>
 
 #define HOST_SCRATCH_BYTES (MATCH_HOST_BYTES_MAX + 1)
@@ -239,7 +238,7 @@ static bool is_remembered(const struct gate_remembered *remembered, const struct
 		return false;
 	const struct token_wire *wire =
 		token->token.kind == TOKEN_PASS ? &remembered->pass : &remembered->ticket;
-	return CRYPTO_memcmp(wire, &token->wire, sizeof(*wire)) == 0;
+	return token_is_same(wire, &token->wire);
 }
 
 uint32_t gate_request_tokens(struct gate_request *request, const struct token_secrets *secrets,

@@ -24,9 +24,8 @@ struct span status_word(enum status_state state)
 	return words[state];
 }
 
-static void put_number(struct writer *w, struct span name, uint64_t n, uint64_t null)
+static void put_number(struct writer *w, uint64_t n, uint64_t null)
 {
-	writer_span(w, name);
 	if (n == null)
 		writer_span(w, SPAN("null"));
 	else
@@ -39,8 +38,10 @@ static void put_eta(struct writer *w, const struct status *status)
 		writer_span(w, SPAN(",\"eta\":null"));
 		return;
 	}
-	put_number(w, SPAN(",\"eta\":{\"low\":"), status->eta_low, STATUS_UNKNOWN);
-	put_number(w, SPAN(",\"high\":"), status->eta_high, STATUS_UNKNOWN);
+	writer_span(w, SPAN(",\"eta\":{\"low\":"));
+	put_number(w, status->eta_low, STATUS_UNKNOWN);
+	writer_span(w, SPAN(",\"high\":"));
+	put_number(w, status->eta_high, STATUS_UNKNOWN);
 	writer_char(w, '}');
 }
 
@@ -51,14 +52,20 @@ size_t status_json(const struct status *status, const struct gate_room *room, ch
 	writer_span(&w, room->name);
 	writer_span(&w, SPAN("\",\"state\":\""));
 	writer_span(&w, status_word(status->state));
-	put_number(&w, SPAN("\",\"position\":"), status->position, STATUS_UNKNOWN);
-	put_number(&w, SPAN(",\"ahead\":"), status->ahead, STATUS_UNKNOWN);
+	writer_span(&w, SPAN("\",\"position\":"));
+	put_number(&w, status->position, STATUS_UNKNOWN);
+	writer_span(&w, SPAN(",\"ahead\":"));
+	put_number(&w, status->ahead, STATUS_UNKNOWN);
 	writer_span(&w, status->exact ? SPAN(",\"exact\":true") : SPAN(",\"exact\":false"));
 	put_eta(&w, status);
-	put_number(&w, SPAN(",\"poll_after\":"), status->poll_after, STATUS_UNKNOWN);
-	put_number(&w, SPAN(",\"opens\":"), status->opens, 0);
-	put_number(&w, SPAN(",\"expires\":"), status->expires, 0);
-	put_number(&w, SPAN(",\"now\":"), status->now, STATUS_UNKNOWN);
+	writer_span(&w, SPAN(",\"poll_after\":"));
+	put_number(&w, status->poll_after, STATUS_UNKNOWN);
+	writer_span(&w, SPAN(",\"opens\":"));
+	put_number(&w, status->opens, 0);
+	writer_span(&w, SPAN(",\"expires\":"));
+	put_number(&w, status->expires, 0);
+	writer_span(&w, SPAN(",\"now\":"));
+	put_number(&w, status->now, STATUS_UNKNOWN);
 	writer_span(&w, SPAN(",\"message\":"));
 	writer_span(&w, room->message_json.len > 0 ? room->message_json : SPAN("null"));
 	writer_char(&w, '}');

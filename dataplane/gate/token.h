@@ -18,9 +18,9 @@
 #include <stdint.h>
 
 #include "dataplane/gate/mac.h"
+#include "dataplane/gate/token_text.h"
 #include "drivers/span.h"
 
-#define TOKEN_TEXT_BYTES 64u
 #define TOKEN_VERSION 1u
 #define TOKEN_FLAGS_KNOWN 0u // version 1 defines none; a token with any other bit is no token
 #define TOKEN_AHEAD_MAX_S 10u // clocks of appliances may differ by this; dated further ahead: none
@@ -49,7 +49,7 @@ struct token_wire {
 	uint8_t body[MAC_MESSAGE_BYTES]; // what is signed
 	uint8_t tag[MAC_TAG_BYTES];
 };
-static_assert(sizeof(struct token_wire) == 48, "the wire format has no holes");
+static_assert(sizeof(struct token_wire) == TOKEN_TEXT_WIRE_BYTES, "the wire format has no holes");
 
 enum token_secret_state {
 	TOKEN_SECRET_ABSENT,
@@ -79,6 +79,9 @@ bool token_decode(struct span text, struct token_wire *wire, struct token *token
 
 // The key a token says it was signed with, or NULL: secret absent or revoked. Pure; any thread.
 const struct mac_key *token_key(const struct token_secrets *secrets, const struct token *token);
+
+// Whether two tokens are the same, in constant time. Pure; any thread.
+bool token_is_same(const struct token_wire *a, const struct token_wire *b);
 
 // Whether `tag` (computed) is the token's own, in constant time. Pure; any thread.
 bool token_is_signed(const struct token_wire *wire, const uint8_t tag[MAC_TAG_BYTES]);

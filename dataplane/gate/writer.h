@@ -33,13 +33,13 @@ static inline void writer_char(struct writer *w, char c)
 	*w->at++ = c;
 }
 
-// `n` in decimal, with a comma between groups of `group` digits; 0: no commas.
+// `n` in decimal, with a comma between groups of `group` digits.
 static inline void writer_grouped(struct writer *w, uint64_t n, unsigned group)
 {
 	char text[2 * WRITER_NUMBER_BYTES_MAX], *end = text + sizeof(text), *at = end;
 	unsigned digits = 0;
 	do {
-		if (group > 0 && digits > 0 && digits % group == 0)
+		if (digits > 0 && digits % group == 0)
 			*--at = ',';
 		*--at = (char)('0' + n % 10);
 		digits++;
@@ -48,9 +48,29 @@ static inline void writer_grouped(struct writer *w, uint64_t n, unsigned group)
 	writer_span(w, (struct span){at, (size_t)(end - at)});
 }
 
+static inline unsigned writer_digits(uint64_t n)
+{
+	unsigned count = 1;
+	for (; n >= 10000; n /= 10000)
+		count += 4;
+	return count + (n >= 10) + (n >= 100) + (n >= 1000);
+}
+
+// `n` in decimal: two digits a division, from the last on.
 static inline void writer_number(struct writer *w, uint64_t n)
 {
-	writer_grouped(w, n, 0);
+	unsigned digits = writer_digits(n);
+	assert(digits <= (size_t)(w->end - w->at));
+	w->at += digits;
+	char *at = w->at;
+	for (; n >= 100; n /= 100) {
+		unsigned two = n % 100;
+		*--at = (char)('0' + two % 10);
+		*--at = (char)('0' + two / 10);
+	}
+	*--at = (char)('0' + n % 10);
+	if (n >= 10)
+		*--at = (char)('0' + n / 10);
 }
 
 // Spaces up to `end`.

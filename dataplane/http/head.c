@@ -3,7 +3,8 @@
 //
 // Nothing is repaired and nothing is decoded: a head is accepted as it stands or refused. The two
 // passes over it (where is the end, what does it say) check the bytes independently, so that the
-// parser is safe with any input.
+// parser is safe with any input. So a head that parses and ends in a blank line needs no pass that
+// looks for its end; whatever does not is left to both, whose answers do not depend on how it came.
 
 #include "dataplane/http/head.h"
 
@@ -19,14 +20,22 @@
 
 #define CRLF_BYTES 2
 
+#define LINES_MAX (HTTP_FIELDS_MAX + 2) // the first, the fields, the blank one
+
 // A head being read.
 struct reader {
 	const struct head_scan *scan;
 	struct span in;
 	size_t at; // all before it is read
+	unsigned line, line_count;
+	uint16_t ends[LINES_MAX];
+	uint16_t names[LINES_MAX]; // where the name that a line begins with ends
 };
 
-static struct reader begin(
+static void begin(
+	struct reader *r, struct span in, const struct http_limits *limits, struct http_head *head);
+static void find_lines(struct reader *r, unsigned max);
+static enum http_result read_request(
 	struct span in, const struct http_limits *limits, struct http_head *head);
 static enum http_result read_request_line(struct reader *r, uint32_t max, struct http_head *head);
 static enum http_result read_status_line(struct reader *r, uint32_t max, struct http_head *head);
@@ -78,7 +87,7 @@ enum http_result http_head_end(
 
 static bool is_crlf(struct span in, size_t at)
 {
-	return in.len - at >= CRLF_BYTES && in.at[at] == '\r' && in.at[at + 1] == '\n';
+	return in.len - at >= CRLF_BYTES && memcmp(in.at + at, "\r\n", CRLF_BYTES) == 0;
 }
 
 size_t http_head_skip(struct span in)
@@ -86,12 +95,34 @@ size_t http_head_skip(struct span in)
 	return is_crlf(in, 0) ? CRLF_BYTES : 0;
 }
 
+enum http_result http_request_read(
+	struct span in, const struct http_limits *limits, uint32_t *scanned, struct http_head *head)
+{
+	uint32_t head_bytes = 0;
+	struct span most = {in.at, min(in.len, limits->head_bytes)};
+	if (*scanned == 0 && read_request(most, limits, head) == HTTP_OK)
+		return HTTP_OK;
+	enum http_result result = http_head_end(in, limits, scanned, &head_bytes);
+	if (result == HTTP_OK)
+		result = http_request_parse((struct span){in.at, head_bytes}, limits, head);
+	return result;
+}
+
 enum http_result http_request_parse(
 	struct span in, const struct http_limits *limits, struct http_head *head)
 {
 	if (in.len > limits->head_bytes)
 		return HTTP_TOO_LARGE;
-	struct reader r = begin(in, limits, head);
+	enum http_result result = read_request(in, limits, head);
+	return result == HTTP_OK && head->head_bytes < in.len ? HTTP_BAD : result;
+}
+
+// Read the request head that `in` begins with.
+static enum http_result read_request(
+	struct span in, const struct http_limits *limits, struct http_head *head)
+{
+	struct reader r;
+	begin(&r, in, limits, head);
 	enum http_result result = read_request_line(&r, limits->line_bytes, head);
 	if (result == HTTP_OK)
 		result = read_fields(&r, limits->fields, head);
@@ -110,7 +141,8 @@ enum http_result http_answer_parse(struct span in, const struct http_limits *lim
 {
 	if (in.len > limits->head_bytes)
 		return HTTP_TOO_LARGE;
-	struct reader r = begin(in, limits, head);
+	struct reader r;
+	begin(&r, in, limits, head);
 	enum http_result result = read_status_line(&r, limits->line_bytes, head);
 	if (result == HTTP_OK)
 		result = read_fields(&r, limits->fields, head);
@@ -118,32 +150,64 @@ enum http_result http_answer_parse(struct span in, const struct http_limits *lim
 		result = connection_parse(head);
 	if (result != HTTP_OK)
 		return result;
-	if (!framing_of_answer(head, request_method))
+	if (head->head_bytes < in.len || !framing_of_answer(head, request_method))
 		return HTTP_BAD;
 	head->keep_alive &= head->body != HTTP_BODY_CLOSE;
 	return HTTP_OK;
 }
 
 // All but the big array of fields is cleared.
-static struct reader begin(struct span in, const struct http_limits *limits, struct http_head *head)
+static void begin(
+	struct reader *r, struct span in, const struct http_limits *limits, struct http_head *head)
 {
 	assert(limits->head_bytes <= HTTP_HEAD_BYTES_MAX);
+	assert(in.len <= limits->head_bytes);
 	assert(limits->fields <= HTTP_FIELDS_MAX);
 	memset(head, 0, offsetof(struct http_head, fields));
 	head->bytes = in.at;
-	head->head_bytes = in.len;
-	return (struct reader){head_scan_best(), in, 0};
+	r->scan = head_scan_best();
+	r->in = in;
+	r->at = 0;
+	r->line = r->line_count = 0;
+	find_lines(r, limits->fields + 2);
+	r->scan->tokens(in, r->names, r->line_count);
 }
 
-// Take the line at r->at, without its CRLF. Returns false if it does not end in one.
-static bool read_line(struct reader *r, struct span *line)
+// Find where lines begin and end, up to the blank one, or `max` of them, or the first that does not
+// end in CRLF. All at once, because then reading one line does not wait for the one before.
+static void find_lines(struct reader *r, unsigned max)
 {
-	size_t end = r->scan->text(r->in, r->at);
-	*line = (struct span){r->in.at + r->at, end - r->at};
-	if (!is_crlf(r->in, end))
-		return false;
+	uint64_t words[HEAD_SCAN_WORDS];
+	size_t start = 0; // of the line
+	for (size_t at = 0; at < r->in.len; at += HEAD_SCAN_OCTETS) {
+		unsigned count = r->scan->mark(r->in, at, words);
+		for (unsigned i = 0; i < count; i++) {
+			size_t word_at = at + i * HEAD_SCAN_WORD_OCTETS;
+			uint64_t stops = words[i];
+			if (start == word_at + 1)
+				stops &= stops - 1; // the LF of a line before
+			for (; stops; stops &= stops - 1) {
+				size_t end = word_at + __builtin_ctzll(stops);
+				if (!is_crlf(r->in, end) || r->line_count == max)
+					return;
+				r->names[r->line_count] = start;
+				r->ends[r->line_count++] = end;
+				if (end == start)
+					return;
+				start = end + CRLF_BYTES;
+				stops &= stops - 1; // the CR; then goes the LF
+			}
+		}
+	}
+}
+
+// Take the line of which r->at is the start, or some place in it, without its CRLF. It is there.
+static struct span read_line(struct reader *r)
+{
+	size_t end = r->ends[r->line++];
+	struct span line = {r->in.at + r->at, end - r->at};
 	r->at = end + CRLF_BYTES;
-	return true;
+	return line;
 }
 
 // "HTTP/" DIGIT "." DIGIT, all of `s` (RFC 9112 2.3).
@@ -185,12 +249,12 @@ static enum http_method method_of(struct span name)
 // method SP request-target SP HTTP-version (RFC 9112 3).
 static enum http_result read_request_line(struct reader *r, uint32_t max, struct http_head *head)
 {
-	struct span line;
-	if (!read_line(r, &line))
+	if (r->line == r->line_count)
 		return HTTP_BAD;
+	size_t method_end = r->names[r->line];
+	struct span line = read_line(r);
 	if (line.len > max)
 		return HTTP_LINE_TOO_LARGE;
-	size_t method_end = r->scan->token(line, 0);
 	if (method_end == 0 || method_end == line.len || line.at[method_end] != ' ')
 		return HTTP_BAD;
 	size_t target_at = method_end + 1, target_end = r->scan->target(line, target_at);
@@ -209,9 +273,9 @@ static enum http_result read_request_line(struct reader *r, uint32_t max, struct
 // HTTP-version SP 3DIGIT SP [ reason-phrase ] (RFC 9112 4). The second space is not optional.
 static enum http_result read_status_line(struct reader *r, uint32_t max, struct http_head *head)
 {
-	struct span line;
-	if (!read_line(r, &line))
+	if (r->line == r->line_count)
 		return HTTP_BAD;
+	struct span line = read_line(r);
 	if (line.len > max)
 		return HTTP_LINE_TOO_LARGE;
 	const size_t version_bytes = strlen("HTTP/1.1"), status_at = version_bytes + 1;
@@ -234,18 +298,17 @@ static enum http_result read_status_line(struct reader *r, uint32_t max, struct 
 // field-name ":" OWS field-value OWS CRLF (RFC 9112 5).
 static bool read_field(struct reader *r, struct http_head *head, struct http_field *field)
 {
-	size_t name_end = r->scan->token(r->in, r->at);
-	if (name_end == r->at || name_end == r->in.len || r->in.at[name_end] != ':')
+	if (r->line == r->line_count)
+		return false;
+	size_t name_end = r->names[r->line];
+	if (name_end == r->at || r->in.at[name_end] != ':') // the line's CR is behind it
 		return false;
 	field->name_at = r->at;
 	field->name_len = name_end - r->at;
 	field->id = field_id(http_field_name(head, field));
 	field->next = 0;
-	struct span value;
 	r->at = name_end + 1;
-	if (!read_line(r, &value))
-		return false;
-	value = octet_trim(value);
+	struct span value = octet_trim(read_line(r));
 	field->value_at = value.at - r->in.at;
 	field->value_len = value.len;
 	return true;
@@ -254,20 +317,23 @@ static bool read_field(struct reader *r, struct http_head *head, struct http_fie
 static enum http_result read_fields(struct reader *r, uint32_t max, struct http_head *head)
 {
 	uint16_t last[HTTP_FIELD_IDS]; // index + 1, where first[] is set
+	uint16_t count = 0;
 	while (!is_crlf(r->in, r->at)) {
-		if (head->field_count == max)
+		if (count == max)
 			return HTTP_TOO_LARGE;
-		struct http_field *field = &head->fields[head->field_count];
+		struct http_field *field = &head->fields[count++];
 		if (!read_field(r, head, field))
 			return HTTP_BAD;
-		uint16_t number = ++head->field_count;
-		if (!head->first[field->id])
-			head->first[field->id] = number;
-		else if (field->id != HTTP_FIELD_OTHER)
-			head->fields[last[field->id] - 1].next = number;
-		last[field->id] = number;
+		unsigned id = field->id;
+		if (!head->first[id])
+			head->first[id] = count;
+		else if (id != HTTP_FIELD_OTHER)
+			head->fields[last[id] - 1].next = count;
+		last[id] = count;
 	}
-	return r->at + CRLF_BYTES == r->in.len ? HTTP_OK : HTTP_BAD;
+	head->field_count = count;
+	head->head_bytes = r->at + CRLF_BYTES;
+	return HTTP_OK;
 }
 
 // RFC 9112 3.2: one Host and no more, which HTTP/1.0 may leave out.

@@ -10,8 +10,12 @@
 // parsed when it is whole. The order of calls for a request:
 //
 //     http_head_skip(in)                            once for each request; step over it
+//     http_request_read(in, limits, &scanned, &head)   while HTTP_MORE: again with more
+//
+// and for an answer:
+//
 //     http_head_end(in, limits, &scanned, &bytes)   while HTTP_MORE: again with more
-//     http_request_parse({in.at, bytes}, limits, &head)
+//     http_answer_parse({in.at, bytes}, limits, method, &head)
 //
 // Everything here is pure: no state between calls, no allocation, any thread.
 #pragma once
@@ -167,6 +171,12 @@ enum http_result http_head_end(
 // How many bytes of empty lines (CRLF) stand before a request line: 0 or 2. One is tolerated (RFC
 // 9112 2.2), a second one is left for http_head_end() to refuse.
 size_t http_head_skip(struct span in);
+
+// Find the end of the request head at the start of `in`, and parse it: http_head_end(), then
+// http_request_parse(), with their arguments and results; but a head that is whole when its first
+// bytes come, as most are, is gone through once.
+enum http_result http_request_read(struct span in, const struct http_limits *limits,
+	uint32_t *scanned, struct http_head *head);
 
 // Parse one whole request head.
 //   in    what http_head_end() found, all of it and nothing after; anything else is HTTP_BAD

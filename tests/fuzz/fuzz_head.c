@@ -4,6 +4,8 @@
 #include "dataplane/http/head.h"
 #include "tests/fuzz/head_check.h"
 
+#include <stddef.h>
+
 static const struct http_limits limits = {.line_bytes = 400, .head_bytes = 1000, .fields = 20};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -32,6 +34,28 @@ static enum http_result end_bytewise(struct span in, uint32_t *head_bytes)
 	return result;
 }
 
+static bool is_same(const struct http_head *a, const struct http_head *b)
+{
+	size_t bytes = offsetof(struct http_head, fields) + a->field_count * sizeof(a->fields[0]);
+	return memcmp(a, b, bytes) == 0;
+}
+
+// In one pass, and cut in two: as the end looked for and then parsed.
+static void check_read(struct span in, enum http_result result, const struct http_head *head)
+{
+	static struct http_head read;
+	uint32_t scanned = 0;
+	assert(http_request_read(in, &limits, &scanned, &read) == result);
+	assert(result != HTTP_OK || is_same(&read, head));
+	scanned = 0;
+	struct span half = {in.at, in.len / 2};
+	enum http_result cut = http_request_read(half, &limits, &scanned, &read);
+	if (cut == HTTP_MORE)
+		cut = http_request_read(in, &limits, &scanned, &read);
+	assert(cut == result);
+	assert(result != HTTP_OK || is_same(&read, head));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static struct http_head head;
@@ -44,10 +68,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	// The parser is safe with what is no head, too.
 	if (http_request_parse(in, &limits, &head) == HTTP_OK)
 		assert(result == HTTP_OK && head_bytes == in.len);
-	if (result != HTTP_OK)
-		return 0;
+	struct span whole = in;
 	in.len = head_bytes;
-	if (http_request_parse(in, &limits, &head) != HTTP_OK)
+	if (result == HTTP_OK)
+		result = http_request_parse(in, &limits, &head);
+	check_read(whole, result, &head);
+	if (result != HTTP_OK)
 		return 0;
 	assert(head.bytes == in.at && head.head_bytes == head_bytes);
 	head_check_fields(&head);

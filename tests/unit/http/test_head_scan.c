@@ -48,6 +48,26 @@ static unsigned engines(const struct head_scan *found[3])
 	return count;
 }
 
+static void check_marks(const struct head_scan *scan, struct span in, size_t at)
+{
+	uint64_t words[HEAD_SCAN_WORDS];
+	unsigned count = scan->mark(in, at, words);
+	assert_int_equal(count, (in.len - at + 63) / 64);
+	for (size_t i = 0; i < count * HEAD_SCAN_WORD_OCTETS; i++) {
+		bool stops = at + i >= in.len || !is_text((unsigned char)in.at[at + i]);
+		assert_int_equal(words[i / 64] >> i % 64 & 1, stops);
+	}
+}
+
+static void check_tokens(const struct head_scan *scan, struct span in, size_t at)
+{
+	uint16_t from[3] = {(uint16_t)at, 0, (uint16_t)in.len};
+	scan->tokens(in, from, 3);
+	assert_int_equal(from[0], naive(in, at, is_token));
+	assert_int_equal(from[1], naive(in, 0, is_token));
+	assert_int_equal(from[2], in.len);
+}
+
 static void check(struct span in, size_t at)
 {
 	const struct head_scan *found[3];
@@ -55,6 +75,8 @@ static void check(struct span in, size_t at)
 		assert_int_equal(found[i]->text(in, at), naive(in, at, is_text));
 		assert_int_equal(found[i]->token(in, at), naive(in, at, is_token));
 		assert_int_equal(found[i]->target(in, at), naive(in, at, is_target));
+		check_marks(found[i], in, at);
+		check_tokens(found[i], in, at);
 	}
 }
 
