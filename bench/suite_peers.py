@@ -85,6 +85,19 @@ def head(method_and_path, fields):
     return "\r\n".join(lines) + "\r\n\r\n"
 
 
+def load(core, port, requests, pids, *options):
+    """A closed loop of requests; answers, seconds, and the CPU seconds of those processes."""
+    command = [BUILD / "bench/loader", "--port", port, "--requests", requests,
+               "--core", core, *options]
+    for pid in pids:
+        command += ["--pid", pid]
+    run = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                         timeout=600, preexec_fn=go_first)
+    if run.returncode != 0:
+        raise Failure(run.stderr.strip())
+    return json.loads(run.stdout)
+
+
 class Bench:
     def __init__(self, at, appliance, core):
         self.at, self.appliance, self.core = at, appliance, core
@@ -92,15 +105,7 @@ class Bench:
         self.one_poll = None
 
     def load(self, port, requests, pids, *options):
-        command = [BUILD / "bench/loader", "--port", port, "--requests", requests,
-                   "--core", self.core, *options]
-        for pid in pids:
-            command += ["--pid", pid]
-        run = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                             timeout=600, preexec_fn=go_first)
-        if run.returncode != 0:
-            raise Failure(run.stderr.strip())
-        return json.loads(run.stdout)
+        return load(self.core, port, requests, pids, *options)
 
     def mint(self):
         """Resident memory that a million tickets add, in kB."""

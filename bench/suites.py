@@ -6,10 +6,11 @@ import sys
 
 import suite_crowd
 import suite_peers
+import suite_polls
 import suite_tls
 from world import BUILD, Failure
 
-SUITES = {"crowd": suite_crowd, "peers": suite_peers, "tls": suite_tls}
+SUITES = {"crowd": suite_crowd, "peers": suite_peers, "polls": suite_polls, "tls": suite_tls}
 REPORT = BUILD / "bench" / "report.json"
 
 # Figures with something to reach: how the value compares, and with what.
@@ -21,6 +22,12 @@ TO_REACH = {
     "peers.cpu_ratio_64": (">=", 1.25),
     "peers.cpu_ratio_512": (">=", 1.25),
     "peers.rss_growth_kb": ("<", 1024),
+    "polls.cycles_mac": ("<=", 1800),
+    "polls.cycles_remembered": ("<=", 1300),
+    "polls.cycles_connection": ("<=", 4500),
+    "polls.cycles_syn": ("<=", 600),
+    "polls.bytes_per_idle_connection": ("<=", 256),
+    "polls.cpu_ratio_nginx": (">=", 12),
     "tls.cpu_ratio_handshake": (">=", 1),
 }
 

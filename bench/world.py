@@ -98,7 +98,7 @@ class Sluice:
 
 
 @contextlib.contextmanager
-def sluice(at, origin_port, room, connections, goes_first=False, **top):
+def sluice(at, origin_port, room, connections, goes_first=False, hosts=(HOST,), **top):
     """Start sluice in the folder `at`, in front of that origin. `top`: keys of the top level."""
     port = free_port()
     config = {
@@ -108,7 +108,7 @@ def sluice(at, origin_port, room, connections, goes_first=False, **top):
         "connections": connections,
         "connections_per_source": connections,
         "origin_connections": 1000,
-        "sites": [{"name": "shop", "hosts": [HOST],
+        "sites": [{"name": "shop", "hosts": list(hosts),
                    "origin": {"servers": [f"{HOST}:{origin_port}"]},
                    "rooms": [dict({"name": "derby", "path": "/derby"}, **room)]}],
     }

@@ -42,7 +42,14 @@ static uint64_t buffer_count(const struct config *config, uint32_t worker_count)
 	return times(config->buffers->per_worker, worker_count);
 }
 
-static uint64_t count_per(const struct config *config, enum config_per per, uint32_t worker_count)
+static uint64_t asked(uint64_t (*bytes)(const struct config *, uint32_t),
+	const struct config *config, uint32_t worker_count)
+{
+	return bytes ? bytes(config, worker_count) : 0;
+}
+
+static uint64_t count_per(const struct config *config, const struct config_bill *bill,
+	enum config_per per, uint32_t worker_count)
 {
 	switch (per) {
 	case CONFIG_PER_PROCESS:
@@ -51,6 +58,8 @@ static uint64_t count_per(const struct config *config, enum config_per per, uint
 		return worker_count;
 	case CONFIG_PER_CONNECTION:
 		return config->connections;
+	case CONFIG_PER_SOCKET:
+		return config->driver == CONFIG_DRIVER_SOCKETS ? config->connections : 0;
 	case CONFIG_PER_ORIGIN_CONNECTION:
 		return config->origin_connections;
 	case CONFIG_PER_ORIGIN_TLS:
@@ -73,15 +82,19 @@ static uint64_t count_per(const struct config *config, enum config_per per, uint
 		return times(config->left_max, config_room_count(config));
 	case CONFIG_PER_ENDED:
 		return config->ended_max;
+	case CONFIG_PER_PORT_BYTE:
+		return asked(bill->port_bytes, config, worker_count);
+	case CONFIG_PER_NETWORK_BYTE:
+		return asked(bill->network_bytes, config, worker_count);
 	}
 	assert(!"a config_per without a count");
 	return 0;
 }
 
-static uint64_t row_entries(
-	const struct config *config, const struct config_bill_row *row, uint32_t worker_count)
+static uint64_t row_entries(const struct config *config, const struct config_bill *bill,
+	const struct config_bill_row *row, uint32_t worker_count)
 {
-	return times(count_per(config, row->per, worker_count), row->times);
+	return times(count_per(config, bill, row->per, worker_count), row->times);
 }
 
 uint64_t config_bill_total(
@@ -90,7 +103,8 @@ uint64_t config_bill_total(
 	uint64_t total = 0;
 	for (uint32_t i = 0; i < bill->row_count; i++) {
 		const struct config_bill_row *row = &bill->rows[i];
-		uint64_t bytes = times(row_entries(config, row, worker_count), row->entry_bytes);
+		uint64_t bytes =
+			times(row_entries(config, bill, row, worker_count), row->entry_bytes);
 		if (__builtin_add_overflow(total, bytes, &total))
 			return UINT64_MAX;
 	}
@@ -103,7 +117,7 @@ void config_bill_print(const struct config *config, const struct config_bill *bi
 	fprintf(out, "%-28s %12s %12s %16s\n", "memory", "entries", "bytes each", "bytes");
 	for (uint32_t i = 0; i < bill->row_count; i++) {
 		const struct config_bill_row *row = &bill->rows[i];
-		uint64_t entries = row_entries(config, row, worker_count);
+		uint64_t entries = row_entries(config, bill, row, worker_count);
 		fprintf(out, "%-28s %12lu %12lu %16lu\n", row->name, entries, row->entry_bytes,
 			times(entries, row->entry_bytes));
 	}

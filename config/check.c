@@ -70,13 +70,6 @@ static void check_twins(struct reading *r, struct names *names, const char *what
 
 // The whole.
 
-static void check_driver(struct reading *r)
-{
-	if (r->config->driver == CONFIG_DRIVER_DPDK)
-		reading_fail(r, r->config, "driver", READING_WHOLE,
-			"is not in this build; allowed: sockets");
-}
-
 static void check_worker_cores(struct reading *r)
 {
 	const struct config_cores *workers = &r->config->workers;
@@ -95,11 +88,15 @@ static void check_worker_cores(struct reading *r)
 static void check_descriptors(struct reading *r)
 {
 	const struct config *config = r->config;
-	uint64_t needed = config->connections + config->origin_connections + DESCRIPTORS_SPARE;
-	if (needed > r->machine->descriptors)
+	uint64_t spare = config->origin_connections + DESCRIPTORS_SPARE;
+	uint64_t needed = config->connections + spare;
+	if (config->driver == CONFIG_DRIVER_SOCKETS && needed > r->machine->descriptors)
 		reading_fail(r, config, "connections", READING_WHOLE,
 			"and origin_connections need %lu descriptors; allowed here: %lu", needed,
 			r->machine->descriptors);
+	if (config->driver == CONFIG_DRIVER_DPDK && spare > r->machine->descriptors)
+		reading_fail(r, config, "origin_connections", READING_WHOLE,
+			"needs %lu descriptors; allowed here: %lu", spare, r->machine->descriptors);
 }
 
 static void check_memory(struct reading *r)
@@ -416,7 +413,6 @@ static void check_ticket_ttl(struct reading *r, const struct config_room *room)
 }
 
 static void (*const rules[])(struct reading *) = {
-	check_driver,
 	check_worker_cores,
 	check_descriptors,
 	check_memory,
@@ -432,6 +428,7 @@ static void (*const rules[])(struct reading *) = {
 	check_room_count,
 	check_room_names,
 	check_line_ids,
+	check_ports,
 };
 
 static void (*const site_rules[])(struct reading *, const struct config_site *) = {

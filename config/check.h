@@ -5,3 +5,6 @@
 
 // Run every rule over what was read, defaults included; each reports what it dislikes.
 void check_run(struct reading *r);
+
+// Those of `driver: dpdk`.
+void check_ports(struct reading *r);

@@ -23,6 +23,12 @@ enum config_driver {
 	CONFIG_DRIVER_DPDK,
 };
 
+enum config_hugepages {
+	CONFIG_HUGEPAGES_AUTO,
+	CONFIG_HUGEPAGES_OFF,
+	CONFIG_HUGEPAGES_REQUIRED,
+};
+
 enum config_log {
 	CONFIG_LOG_ERROR,
 	CONFIG_LOG_WARNING,
@@ -71,6 +77,19 @@ struct config_network {
 	uint8_t bits;
 };
 
+// An address within its network.
+struct config_interface {
+	const char *text;
+	uint8_t ip[16]; // IPv4 mapped
+	uint8_t bits; // of 128; IPv4's are 96 to 128
+};
+
+// IPv4 mapped.
+struct config_ip {
+	const char *text;
+	uint8_t ip[16];
+};
+
 // A server of an origin. A name is resolved by whoever connects.
 struct config_server {
 	const char *text;
@@ -103,6 +122,36 @@ struct config_networks {
 struct config_servers {
 	uint32_t count;
 	struct config_server *at;
+};
+
+struct config_interfaces {
+	uint32_t count;
+	struct config_interface *at;
+};
+
+struct config_ips {
+	uint32_t count;
+	struct config_ip *at;
+};
+
+// A network port that sluice drives itself.
+struct config_port {
+	const char *device;
+	struct config_interfaces addresses;
+	struct config_ips gateways;
+	uint64_t vlan; // 0: untagged
+	uint64_t mtu;
+	const char *exception; // an interface, or "auto" or "none"
+};
+
+struct config_ports {
+	uint32_t count;
+	struct config_port *at;
+};
+
+struct config_dpdk {
+	enum config_hugepages hugepages;
+	struct config_ports ports;
 };
 
 // Files, all but `ocsp` in PEM.
@@ -214,6 +263,7 @@ struct config {
 	const char *user; // NULL: sluice where that user exists
 	uint64_t drain_ms;
 	enum config_log log;
+	struct config_dpdk *dpdk; // NULL: absent
 	struct config_listens listen;
 	struct config_networks trusted_proxies;
 	struct config_http *http;
@@ -230,6 +280,7 @@ enum config_per {
 	CONFIG_PER_PROCESS,
 	CONFIG_PER_WORKER,
 	CONFIG_PER_CONNECTION,
+	CONFIG_PER_SOCKET, // connections, if they are the kernel's
 	CONFIG_PER_ORIGIN_CONNECTION,
 	CONFIG_PER_ORIGIN_TLS, // origin_connections, if an origin has TLS
 	CONFIG_PER_TLS, // tls_connections, if a listener has TLS
@@ -241,6 +292,8 @@ enum config_per {
 	CONFIG_PER_PRESENT, // present_max of each room
 	CONFIG_PER_LEFT, // left_max of each room
 	CONFIG_PER_ENDED,
+	CONFIG_PER_PORT_BYTE, // what ports_bytes() of the bill says
+	CONFIG_PER_NETWORK_BYTE, // and network_bytes()
 };
 
 // One line of the bill: a table or pool, filled in by whoever knows the size of its entries.
@@ -254,6 +307,10 @@ struct config_bill_row {
 struct config_bill {
 	uint32_t row_count;
 	const struct config_bill_row *rows;
+	// What no product says: what all ports take of DPDK's memory, and the network on them.
+	// NULL: nothing.
+	uint64_t (*port_bytes)(const struct config *config, uint32_t worker_count);
+	uint64_t (*network_bytes)(const struct config *config, uint32_t worker_count);
 };
 
 // What is wrong with the files of a certificate.
@@ -273,6 +330,8 @@ struct config_machine {
 	// What is wrong with a file of certificates (NULL: the system's), beginning with its name;
 	// NULL: nothing. Without this function such files are not looked at.
 	const char *(*ca_error)(const char *path);
+	uint64_t hugepages, hugepages_free; // of the size that most memory is set aside in
+	uint64_t hugepage_bytes;
 	// Whether something is wrong with a certificate and its key. Likewise.
 	bool (*certificate_fault)(
 		const struct config_certificate *files, struct config_fault *fault);

@@ -210,30 +210,65 @@ static int read_bits(const char *text, int max)
 	return *c || c == text || bits > max ? -1 : bits;
 }
 
+// "ADDRESS/BITS", the bits counted from the start of a mapped address. Without '/' they stay.
+//   what  it is not, if it is none
+static const char *read_prefix(const char *text, const char *what, uint8_t ip[16], uint8_t *bits)
+{
+	char host[INET6_ADDRSTRLEN];
+	size_t len = strcspn(text, "/");
+	bool is_ipv6 = strchr(text, ':') != NULL;
+	if (len >= sizeof(host))
+		return what;
+	memcpy(host, text, len);
+	host[len] = '\0';
+	if (!read_ip(host, is_ipv6, ip))
+		return what;
+	if (text[len] != '/')
+		return NULL;
+	int read = read_bits(text + len + 1, is_ipv6 ? 128 : 32);
+	if (read < 0)
+		return "has no length after '/'";
+	*bits = (uint8_t)(is_ipv6 ? read : 96 + read);
+	return NULL;
+}
+
 const char *host_read_network(
 	const struct key *key, const char *text, struct arena *arena, void *to)
 {
 	(void)key;
 	struct config_network network = {.bits = 128};
-	char host[INET6_ADDRSTRLEN];
-	size_t len = strcspn(text, "/");
-	bool is_ipv6 = strchr(text, ':') != NULL;
-	if (len >= sizeof(host))
-		return "is not a network";
-	memcpy(host, text, len);
-	host[len] = '\0';
-	if (!read_ip(host, is_ipv6, network.ip))
-		return "is not a network";
-
-	if (text[len] == '/') {
-		int bits = read_bits(text + len + 1, is_ipv6 ? 128 : 32);
-		if (bits < 0)
-			return "has no length after '/'";
-		network.bits = is_ipv6 ? bits : 96 + bits;
-	}
+	const char *wrong = read_prefix(text, "is not a network", network.ip, &network.bits);
+	if (wrong)
+		return wrong;
 	if (has_bits_beyond(network.ip, network.bits))
 		return "has bits set beyond its length";
 	store(text, arena, &network.text);
 	memcpy(to, &network, sizeof(network));
+	return NULL;
+}
+
+const char *host_read_interface(
+	const struct key *key, const char *text, struct arena *arena, void *to)
+{
+	(void)key;
+	struct config_interface interface = {0};
+	const char *wrong = read_prefix(text, "is not an address", interface.ip, &interface.bits);
+	if (wrong)
+		return wrong;
+	if (!strchr(text, '/'))
+		return "has no length after '/'";
+	store(text, arena, &interface.text);
+	memcpy(to, &interface, sizeof(interface));
+	return NULL;
+}
+
+const char *host_read_ip(const struct key *key, const char *text, struct arena *arena, void *to)
+{
+	(void)key;
+	struct config_ip address = {0};
+	if (!read_ip(text, strchr(text, ':') != NULL, address.ip))
+		return "is not an address";
+	store(text, arena, &address.text);
+	memcpy(to, &address, sizeof(address));
 	return NULL;
 }

@@ -14,10 +14,13 @@ const char *host_read_pattern(
 // A host name or IPv4 address.
 const char *host_read_name(const struct key *key, const char *text, struct arena *arena, void *to);
 
-// struct config_address, config_network and config_server.
+// struct config_address, config_network, config_interface, config_ip and config_server.
 const char *host_read_address(
 	const struct key *key, const char *text, struct arena *arena, void *to);
 const char *host_read_network(
 	const struct key *key, const char *text, struct arena *arena, void *to);
+const char *host_read_interface(
+	const struct key *key, const char *text, struct arena *arena, void *to);
+const char *host_read_ip(const struct key *key, const char *text, struct arena *arena, void *to);
 const char *host_read_server(
 	const struct key *key, const char *text, struct arena *arena, void *to);

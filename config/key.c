@@ -47,6 +47,7 @@ static const struct key_scope scopes[] = {
 #define BYTES_DOMAIN sizeof(const char *)
 #define BYTES_PATH sizeof(const char *)
 #define BYTES_FILE sizeof(const char *)
+#define BYTES_DEVICE sizeof(const char *)
 #define BYTES_ADDRESS sizeof(struct config_address)
 #define MEMBER_HAS(scope, member, bytes) \
 	static_assert(sizeof(((struct scope *)0)->member) == (bytes), #scope "." #member);

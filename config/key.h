@@ -22,6 +22,9 @@ enum key_type {
 	KEY_ADDRESS, // struct config_address
 	KEY_NETWORK, // struct config_network
 	KEY_SERVER, // struct config_server
+	KEY_DEVICE, // const char *: a device of DPDK's
+	KEY_INTERFACE, // struct config_interface
+	KEY_IP, // struct config_ip
 	KEY_MAP, // a pointer to the struct of its scope, NULL when absent
 	KEY_LATER, // nothing is stored
 };

@@ -250,8 +250,7 @@ static const struct value_type {
 	[KEY_DURATION] = {"duration", read_duration, sizeof(uint64_t), false, NULL},
 	[KEY_SIZE] = {"size", read_size, sizeof(uint64_t), false, NULL},
 	[KEY_RATE] = {"rate", read_rate, sizeof(struct config_rate), false, NULL},
-	[KEY_NAME] = {"name", read_name, sizeof(char *), true,
-		"1 to 63 letters, digits, '_', '.' or '-'"},
+	[KEY_NAME] = {"name", read_name, sizeof(char *), true, NULL},
 	[KEY_HOST] = {"host", host_read_pattern, sizeof(char *), true,
 		"a host name, an address, or *.NAME"},
 	[KEY_DOMAIN] = {"host", host_read_name, sizeof(char *), true, "a host name"},
@@ -264,6 +263,13 @@ static const struct value_type {
 		"a network, as in 10.0.0.0/8 or 2001:db8::/32"},
 	[KEY_SERVER] = {"server", host_read_server, sizeof(struct config_server), true,
 		"HOST:PORT, as in 10.0.0.1:80, [2001:db8::1]:80 or shop.internal:80"},
+	[KEY_DEVICE] = {"device", read_plain, sizeof(char *), true,
+		"a PCI address, as in 0000:01:00.0, or a device, as in "
+		"net_af_packet0,iface=eth1"},
+	[KEY_INTERFACE] = {"interface", host_read_interface, sizeof(struct config_interface), true,
+		"an address and its prefix, as in 192.0.2.10/24 or 2001:db8::10/64"},
+	[KEY_IP] = {"address", host_read_ip, sizeof(struct config_ip), true,
+		"an address, as in 192.0.2.1 or 2001:db8::1"},
 	[KEY_MAP] = {"mapping", NULL, sizeof(void *), false, "a mapping"},
 	[KEY_LATER] = {"", NULL, 0, false, NULL},
 };
@@ -345,6 +351,8 @@ static void print_allowed(const struct key *key, FILE *out)
 		list_words(key->of, out);
 	else if (key->type == KEY_RATE)
 		fprintf(out, "%s to %s %s, as in 20/s, 300/min or 5/h", from, to, key->of);
+	else if (key->type == KEY_NAME)
+		fprintf(out, "%s to %s letters, digits, '_', '.' or '-'", from, to);
 	else if (key->type == KEY_LATER)
 		fputs(key->fallback, out);
 	else

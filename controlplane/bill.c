@@ -4,6 +4,7 @@
 #include "controlplane/bill.h"
 
 #include "controlplane/certificates.h"
+#include "controlplane/ports.h"
 #include "controlplane/store/store.h"
 #include "controlplane/trusts.h"
 #include "dataplane/gate/claim.h"
@@ -52,7 +53,9 @@ void bill_machine(struct config_machine *machine)
 		sizeof(struct place_line) + BILL_LINE_ENTRIES * sizeof(struct place_entry);
 	const struct config_bill_row known[] = {
 		{"connections", CONFIG_PER_CONNECTION, 1, worker_connection_bytes()},
-		{"streams", CONFIG_PER_CONNECTION, 1, stream_bytes()},
+		{"streams", CONFIG_PER_SOCKET, 1, stream_bytes()},
+		{"network", CONFIG_PER_NETWORK_BYTE, 1, 1},
+		{"ports (DPDK's memory)", CONFIG_PER_PORT_BYTE, 1, 1},
 		{"streams to origins", CONFIG_PER_ORIGIN_CONNECTION, 1, stream_bytes()},
 		{"exchanges with origins", CONFIG_PER_ORIGIN_CONNECTION, 1, exchange_bytes()},
 		{"send buffers", CONFIG_PER_BUFFER_BYTE, 1, 1},
@@ -76,6 +79,9 @@ void bill_machine(struct config_machine *machine)
 	memcpy(rows, known, sizeof(rows));
 	config_machine_read(machine);
 	machine->ca_error = trusts_error;
+	machine->bill = (struct config_bill){.row_count = sizeof(rows) / sizeof(rows[0]),
+		.rows = rows,
+		.port_bytes = ports_bytes,
+		.network_bytes = ports_network_bytes};
 	machine->certificate_fault = certificates_fault;
-	machine->bill = (struct config_bill){sizeof(rows) / sizeof(rows[0]), rows};
 }

@@ -9,6 +9,7 @@
 //   trusts.c     certificates that origins are verified by
 //   certificates.c  those that visitors are shown
 //   faults.c     when to say why one is not spoken to
+//   ports.c      network ports and their memory
 //   show.c       what `show` says
 //   commands.c   what commands do
 #pragma once
@@ -19,6 +20,7 @@
 #include "controlplane/claims/claims.h"
 #include "controlplane/clock.h"
 #include "controlplane/faults.h"
+#include "controlplane/ports.h"
 #include "controlplane/resolve.h"
 #include "controlplane/store/secrets.h"
 #include "controlplane/store/state.h"
@@ -81,6 +83,7 @@ struct control {
 
 	struct snapshot_words words;
 	void *ended_memory, *left_memory;
+	struct ports ports; // open with `driver: dpdk`
 	unsigned worker_count;
 	struct worker *workers[WORKER_COUNT_MAX];
 	struct rings *rings[WORKER_COUNT_MAX];

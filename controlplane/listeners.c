@@ -25,6 +25,8 @@ static struct stream_address address_of(const struct config_address *from)
 int listeners_open(const struct config *config, unsigned worker_count, struct listeners *listeners)
 {
 	listeners->count = 0;
+	if (config->driver != CONFIG_DRIVER_SOCKETS)
+		return 0;
 	for (uint32_t i = 0; i < config->listen.count; i++) {
 		const struct config_address *from = &config->listen.at[i].address;
 		struct stream_address address = address_of(from);
@@ -50,8 +52,9 @@ static uint32_t power_of_two(uint64_t wanted, uint32_t max)
 
 static struct sockets_plan plan_of(const struct config *config, unsigned worker_count)
 {
+	bool is_all = config->driver == CONFIG_DRIVER_SOCKETS; // not only to origins
 	struct sockets_plan plan = {.engine = SOCKETS_AUTO,
-		.streams_max = (uint32_t)(config->connections / worker_count),
+		.streams_max = is_all ? (uint32_t)(config->connections / worker_count) : 1,
 		.connects_max =
 			(uint32_t)(config->origin_connections / worker_count) + CONNECTS_RESERVE,
 		.receive_bytes = RECEIVE_BYTES,
@@ -61,7 +64,7 @@ static struct sockets_plan plan_of(const struct config *config, unsigned worker_
 		.queue_high = config->buffers->queue_bytes,
 		.linger_ms = (uint32_t)config->http->send_timeout_ms,
 		.proxy_header_ms = PROXY_HEADER_MS,
-		.listener_count = config->listen.count};
+		.listener_count = is_all ? config->listen.count : 0};
 	if (plan.streams_max == 0)
 		plan.streams_max = 1;
 	return plan;

@@ -11,11 +11,12 @@ struct listeners {
 	int fds[LISTENERS_MAX][WORKER_COUNT_MAX]; // -1 once a driver has it
 };
 
-// Open every address of the configuration, one socket a worker. Returns 0, or -errno after logging
-// which address and why; what was opened is closed then.
+// Open every address of the configuration, one socket a worker; none with `driver: dpdk`. Returns
+// 0, or -errno after logging which address and why; what was opened is closed then.
 int listeners_open(const struct config *config, unsigned worker_count, struct listeners *listeners);
 
-// Make the driver of one worker on its sockets. Returns 0 or -errno, logged.
+// Make the sockets driver of one worker: over its listeners, and to origins. Returns 0 or -errno,
+// logged.
 int listeners_driver(const struct config *config, struct listeners *listeners, unsigned worker,
 	unsigned worker_count, struct stream_driver **driver);
 

@@ -2,10 +2,12 @@
 
 #include "controlplane/bill.h"
 #include "controlplane/cli/cli.h"
+#include "controlplane/ports.h"
 #include "controlplane/run.h"
 
 int main(int argc, char **argv)
 {
-	static const struct cli_program program = {.run = run, .machine = bill_machine};
+	static const struct cli_program program = {
+		.run = run, .machine = bill_machine, .report = ports_print};
 	return cli_main(argc, argv, &program);
 }

@@ -14,22 +14,47 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define EAL_MEGABYTES "64" // rings and RCU; untouched memory costs nothing
+#define EAL_BYTES (UINT64_C(64) << 20) // rings and RCU
+#define ARGUMENTS_MAX (16 + 2 * PROCESS_PCI_MAX)
 
-int process_init_eal(void)
+uint64_t process_eal_bytes(const struct process_eal *eal)
+{
+	return EAL_BYTES + eal->bytes + eal->bytes / 8; // pools do not fill every page
+}
+
+static int start_eal(const struct process_eal *eal, unsigned cpu)
+{
+	char core[16], megabytes[32];
+	const char *arguments[ARGUMENTS_MAX] = {
+		"sluice", "--no-telemetry", "--log-level=error", "-m", megabytes, "-l", core};
+	int count = 7;
+	snprintf(core, sizeof(core), "%u", cpu);
+	snprintf(megabytes, sizeof(megabytes), "%lu", process_eal_bytes(eal) >> 20);
+	if (eal->has_hugepages) {
+		arguments[count++] = "--in-memory";
+	} else {
+		arguments[count++] = "--no-huge";
+		arguments[count++] = "--no-shconf";
+	}
+	if (eal->pci_count == 0)
+		arguments[count++] = "--no-pci";
+	for (unsigned i = 0; i < eal->pci_count; i++) {
+		arguments[count++] = "-a";
+		arguments[count++] = eal->pci[i];
+	}
+	return rte_eal_init(count, (char **)(uintptr_t)arguments) < 0 ? -rte_errno : 0;
+}
+
+int process_init_eal(const struct process_eal *eal)
 {
 	cpu_set_t before;
 	if (sched_getaffinity(0, sizeof(before), &before) < 0)
 		return -errno;
 	unsigned first = 0;
 	process_cpus(&first, 1);
-	char core[16];
-	snprintf(core, sizeof(core), "%u", first);
-	char *arguments[] = {"sluice", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",
-		"--log-level=error", "-m", EAL_MEGABYTES, "-l", core, NULL};
-	int count = sizeof(arguments) / sizeof(arguments[0]) - 1;
-	if (rte_eal_init(count, arguments) < 0)
-		return -rte_errno;
+	int ret = start_eal(eal, first);
+	if (ret < 0)
+		return ret;
 	return sched_setaffinity(0, sizeof(before), &before) < 0 ? -errno : 0;
 }
 

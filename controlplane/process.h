@@ -1,13 +1,27 @@
 // What the process asks of the system at start: EAL, cores, privileges.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-// Initialise DPDK's EAL without devices, hugepages, shared configuration or telemetry socket, so
-// that rings and RCU work and instances do not disturb each other. Leaves the thread's affinity as
-// it was. Returns 0 or -errno. Once, by the main thread.
-int process_init_eal(void);
+#define PROCESS_PCI_MAX 16u
+
+// What is asked of DPDK's EAL beyond rings and RCU.
+struct process_eal {
+	uint64_t bytes; // of its memory
+	bool has_hugepages; // it lies in hugepages
+	unsigned pci_count;
+	const char *pci[PROCESS_PCI_MAX]; // the only devices it may touch
+};
+
+// Initialise EAL without shared configuration or telemetry socket, so that instances do not disturb
+// each other. Leaves the thread's affinity as it was. Returns 0 or -errno. Once, by the main
+// thread.
+int process_init_eal(const struct process_eal *eal);
+
+// The memory that it takes then: untouched it costs nothing, but in hugepages.
+uint64_t process_eal_bytes(const struct process_eal *eal);
 
 // The cores this process may run on, ascending. Returns how many (at most `max` are written).
 unsigned process_cpus(unsigned *cpus, unsigned max);

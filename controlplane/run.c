@@ -69,13 +69,30 @@ int run(const char *config_path, struct config *config)
 static void raise_files(const struct control *c)
 {
 	uint64_t each = c->config->listen.count + FILES_PER_WORKER;
-	uint64_t wanted = c->config->connections + c->config->origin_connections +
-			  c->worker_count * each + FILES_MORE;
+	bool is_sockets = c->config->driver == CONFIG_DRIVER_SOCKETS;
+	uint64_t wanted = (is_sockets ? c->config->connections : 0) +
+			  c->config->origin_connections + c->worker_count * each + FILES_MORE;
 	uint64_t limit = process_raise_files(wanted);
 	if (limit < wanted)
 		log_warning("%" PRIu64 " descriptors may be needed, %" PRIu64
 			    " are allowed: raise the limit (LimitNOFILE)",
 			wanted, limit);
+}
+
+static int start_ports(struct control *c, const struct config_machine *machine)
+{
+	struct process_eal eal;
+	ports_eal(c->config, machine, c->worker_count, &eal);
+	int ret = process_init_eal(&eal);
+	if (ret < 0) {
+		log_error("DPDK's EAL does not start with %" PRIu64 " MB%s: %s",
+			process_eal_bytes(&eal) >> 20, eal.has_hugepages ? " in hugepages" : "",
+			strerror(-ret));
+		return ret;
+	}
+	if (c->config->driver == CONFIG_DRIVER_SOCKETS)
+		return 0;
+	return ports_open(c->config, c->worker_count, &c->ports);
 }
 
 // Until privileges are dropped.
@@ -98,10 +115,8 @@ static int start(struct control *c, struct listeners *listeners)
 	ret = certificates_load(c->config, c->config, NULL, c->worker_count, &c->certificates);
 	if (ret < 0)
 		return ret;
-	if ((ret = process_init_eal()) < 0) {
-		log_error("DPDK's EAL does not start: %s", strerror(-ret));
+	if ((ret = start_ports(c, &machine)) < 0)
 		return ret;
-	}
 	return start_as_user(c, listeners);
 }
 
@@ -270,6 +285,24 @@ static void fill_origin_plan(
 	plan->body_rate = config->http->rate_min ? (uint32_t)config->http->rate_min : 1;
 }
 
+// One by which visitors come; with `driver: dpdk` another to origins.
+static int make_drivers(struct control *c, struct listeners *listeners, struct worker_plan *plan)
+{
+	struct stream_driver *sockets;
+	int ret = listeners_driver(c->config, listeners, plan->index, c->worker_count, &sockets);
+	if (ret < 0)
+		return ret;
+	if (c->config->driver == CONFIG_DRIVER_SOCKETS) {
+		plan->driver = sockets;
+		return 0;
+	}
+	plan->outer = sockets;
+	ret = ports_driver(&c->ports, plan->index, &plan->driver);
+	if (ret < 0)
+		stream_destroy(sockets);
+	return ret;
+}
+
 static int start_workers(struct control *c, struct listeners *listeners)
 {
 	for (unsigned i = 0; i < c->worker_count; i++) {
@@ -280,8 +313,7 @@ static int start_workers(struct control *c, struct listeners *listeners)
 		plan.words = &c->words;
 		fill_origin_plan(c->config, c->worker_count, &plan.origin);
 		plan.tls_max = plan.origin.exchanges_max; // no more than the driver connects
-		ret = listeners_driver(c->config, listeners, i, c->worker_count, &plan.driver);
-		if (ret < 0)
+		if ((ret = make_drivers(c, listeners, &plan)) < 0)
 			return ret;
 		// Control begins to beat when all run; until then they must not take it for dead.
 		atomic_store(&c->words.heartbeat_us, clock_monotonic_us());
@@ -391,14 +423,21 @@ void run_drain(struct control *c)
 	turn_wake_workers(c);
 }
 
+static uint32_t streams_open(const struct control *c, const struct worker *worker)
+{
+	const struct stream_driver *driver = worker_driver(worker);
+	return c->started->driver == CONFIG_DRIVER_SOCKETS
+		       ? atomic_load(&sockets_stats(driver)->accepted_open)
+		       : atomic_load(&net_tcp_stats(driver)->open);
+}
+
 // What a worker still has to do: requests, and answers on connections that it has closed. At
 // least one thing, until it knows that it is to drain.
-static uint32_t work_left(const struct worker *worker)
+static uint32_t work_left(const struct control *c, const struct worker *worker)
 {
 	if (!worker_is_draining(worker))
 		return 1;
-	const struct sockets_stats *stats = sockets_stats(worker_driver(worker));
-	uint32_t open = atomic_load(&stats->accepted_open), ours = worker_connections(worker);
+	uint32_t open = streams_open(c, worker), ours = worker_connections(worker);
 	return worker_busy(worker) + (open > ours ? open - ours : 0);
 }
 
@@ -407,7 +446,7 @@ static void drain_step(struct control *c)
 {
 	uint32_t busy = 0;
 	for (unsigned i = 0; i < c->worker_count; i++)
-		busy += work_left(c->workers[i]);
+		busy += work_left(c, c->workers[i]);
 	if (busy > 0 && clock_monotonic_us() < c->drain_until_us)
 		return;
 	if (busy > 0)
@@ -436,6 +475,7 @@ static void stop(struct control *c)
 	}
 	if (ran)
 		turn_last(c);
+	ports_close(&c->ports);
 	for (unsigned i = 0; i < c->worker_count; i++)
 		rings_destroy(c->rings[i]);
 	admin_destroy(c->admin);

@@ -153,10 +153,29 @@ static void add_socket_counters(struct control *c, json_t *list)
 	for (int which = 0; which < SOCKETS_COUNTERS_COUNT; which++) {
 		uint64_t sum = 0;
 		for (unsigned i = 0; i < c->worker_count; i++)
-			sum += sockets_stats(worker_driver(c->workers[i]))->counters[which];
+			sum += sockets_stats(worker_outer(c->workers[i]))->counters[which];
 		add_counter(list, "sockets", sockets_counter_name((enum sockets_counter)which),
 			sockets_counter_text((enum sockets_counter)which), sum);
 	}
+}
+
+// Those of the ports, the network and TCP, with `driver: dpdk`.
+static void add_port_counters(struct control *c, json_t *list)
+{
+#define ADD(part, PART, stats_of) \
+	for (int which = 0; which < PART##_COUNTERS_COUNT; which++) { \
+		uint64_t sum = 0; \
+		for (unsigned i = 0; i < c->worker_count; i++) \
+			sum += (stats_of)->counters[which]; \
+		add_counter( \
+			list, #part, part##_counter_name(which), part##_counter_text(which), sum); \
+	}
+	if (c->started->driver != CONFIG_DRIVER_DPDK)
+		return;
+	ADD(ethdev, ETHDEV, ethdev_stats(ethdev_worker(c->ports.devices, i)))
+	ADD(net, NET, net_stats(worker_driver(c->workers[i])))
+	ADD(tcp, TCP, net_tcp_stats(worker_driver(c->workers[i])))
+#undef ADD
 }
 
 static void add_origin_counters(struct control *c, json_t *list)
@@ -194,6 +213,7 @@ json_t *show_counters(struct control *c)
 	const struct claims_counters *claims = claims_counters(c->claims);
 	add_worker_counters(c, list);
 	add_socket_counters(c, list);
+	add_port_counters(c, list);
 	add_origin_counters(c, list);
 	add_tls_counters(c, list, "tls", worker_tls);
 	add_tls_counters(c, list, "visitor_tls", worker_visitor_tls);

@@ -9,6 +9,8 @@
 // What was done.
 #define COUNTERS_DONE(X) \
 	X(turns, "turns of the loop") \
+	X(busy_turns, "of these, such that took something in, by a driver that polls") \
+	X(busy_cycles, "cycles of the processor's time stamp counter that those took") \
 	X(connections, "connections accepted") \
 	X(requests, "request heads read") \
 	X(tokens, "tokens whose MAC was computed") \

@@ -89,12 +89,14 @@ struct worker_shown {
 
 struct worker {
 	struct worker_plan plan;
-	struct stream_driver *driver;
+	struct stream_driver *driver; // of visitors
 	struct stream_driver *visitor_tls; // on top of it: visitors that came over TLS
-	struct stream_driver *tls; // on top of it: origins
+	struct stream_driver *outer; // of origins; may be the same as `driver`
+	struct stream_driver *tls; // on top of that: origins over TLS
 	const struct snapshot *snapshot; // of this turn
 	uint64_t version; // of the one whose origins are in force
 	uint64_t now_us; // CLOCK_MONOTONIC, once a turn
+	uint64_t turn_began; // time stamp counter
 	uint64_t now_ms; // cluster time
 	uint32_t now_s;
 	bool is_held; // control's heartbeat is old: park nothing
@@ -128,6 +130,8 @@ struct worker {
 	char *reply; // REPLY_BYTES_MAX
 	char hsts[ANSWER_HSTS_BYTES_MAX]; // the field line of one answer
 	struct stream_event events[EVENTS_MAX];
+	struct stream_event outer_events[EVENTS_MAX]; // where `outer` is another driver
+	int outer_count;
 	struct stream_event tls_events[TLS_EVENTS_MAX];
 
 	struct worker_shown shown __attribute__((aligned(64)));

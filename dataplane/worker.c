@@ -15,6 +15,7 @@
 #include "dataplane/inside.h"
 #include "dataplane/report.h"
 
+#include <rte_cycles.h>
 #include <rte_rcu_qsbr.h>
 
 #include <assert.h>
@@ -42,11 +43,14 @@ int worker_start(const struct worker_plan *plan, struct worker **worker)
 	struct worker *w = aligned_alloc(64, (sizeof(*w) + 63) / 64 * 64); // COLD: at start
 	if (!w) {
 		stream_destroy(plan->driver);
+		if (plan->outer)
+			stream_destroy(plan->outer);
 		return -ENOMEM;
 	}
 	memset(w, 0, sizeof(*w));
 	w->plan = *plan;
 	w->driver = plan->driver;
+	w->outer = plan->outer ? plan->outer : plan->driver;
 	int ret = create(w);
 	if (ret < 0)
 		goto fail;
@@ -91,6 +95,11 @@ unsigned worker_cpu(const struct worker *worker)
 const struct stream_driver *worker_driver(const struct worker *worker)
 {
 	return worker->driver;
+}
+
+const struct stream_driver *worker_outer(const struct worker *worker)
+{
+	return worker->outer;
 }
 
 const struct stream_driver *worker_tls(const struct worker *worker)
@@ -167,10 +176,10 @@ static bool create_visitor_tls(struct worker *w)
 static void create_origin(struct worker *w)
 {
 	struct tls_plan plan = {
-		.inner = w->driver, .worker = w->plan.index, .streams_max = w->plan.tls_max};
+		.inner = w->outer, .worker = w->plan.index, .streams_max = w->plan.tls_max};
 	w->tls = tls_create(&plan);
 	if (w->tls)
-		w->origin = origin_create(&w->plan.origin, w->driver, w->tls, &forward_calls);
+		w->origin = origin_create(&w->plan.origin, w->outer, w->tls, &forward_calls);
 }
 
 // Everything the worker will ever hold. On failure destroy() undoes what was done.
@@ -211,10 +220,12 @@ static void destroy_streams(struct worker *w)
 		stream_destroy(w->tls);
 	if (w->visitor_tls)
 		stream_destroy(w->visitor_tls);
+	if (w->outer && w->outer != w->driver)
+		stream_destroy(w->outer);
 	if (w->driver)
 		stream_destroy(w->driver);
 	w->origin = NULL;
-	w->tls = w->visitor_tls = w->driver = NULL;
+	w->tls = w->visitor_tls = w->outer = w->driver = NULL;
 }
 
 static void destroy(struct worker *w)
@@ -266,6 +277,7 @@ static void *run(void *worker)
 	rte_rcu_qsbr_thread_online(quiescent, w->plan.index);
 	while (!atomic_load_explicit(&w->shown.stop, memory_order_relaxed))
 		turn(w);
+	stream_stop_accepting(w->driver);
 	close_all(w);
 	while (!atomic_load(&w->shown.is_woken))
 		sched_yield(); // control still holds the driver
@@ -325,12 +337,17 @@ static void look_around(struct worker *w)
 
 static int take_events(struct worker *w)
 {
+	w->turn_began = rte_rdtsc();
 	struct rte_rcu_qsbr *quiescent = w->plan.words->quiescent;
-	uint32_t wait_us = w->wheel.slots[0].next ? sleep_us(w) : 0;
+	bool may_sleep = w->outer == w->driver && w->wheel.slots[0].next;
+	uint32_t wait_us = may_sleep ? sleep_us(w) : 0;
 	rte_rcu_qsbr_thread_offline(quiescent, w->plan.index);
-	int count_events = stream_poll(w->driver, w->events, EVENTS_MAX, wait_us);
+	int event_count = stream_poll(w->driver, w->events, EVENTS_MAX, wait_us);
 	rte_rcu_qsbr_thread_online(quiescent, w->plan.index);
-	return count_events;
+	w->outer_count = 0;
+	if (w->outer != w->driver) // `driver` polls, and never sleeps
+		w->outer_count = stream_poll(w->outer, w->outer_events, EVENTS_MAX, 0);
+	return event_count;
 }
 
 // What control reads.
@@ -355,10 +372,10 @@ static void cut_ended(struct worker *w)
 }
 
 // Events of streams that carry TLS become events of the streams they carry, round by round.
-static void pass_tls_events(struct worker *w, int event_count)
+static void pass_tls_events(struct worker *w, const struct stream_event *events, int event_count)
 {
 	int count;
-	tls_take(w->tls, w->events, event_count);
+	tls_take(w->tls, events, event_count);
 	while ((count = stream_poll(w->tls, w->tls_events, TLS_EVENTS_MAX, 0)) > 0)
 		for (int i = 0; i < count; i++)
 			origin_event(w->origin, &w->tls_events[i]);
@@ -378,20 +395,37 @@ static void pass_visitor_tls_events(struct worker *w, int event_count)
 	}
 }
 
+static void pass_event(struct worker *w, const struct stream_event *event)
+{
+	if (event->kind == STREAM_NONE || tls_carries(w->tls, event->stream) ||
+		tls_carries(w->visitor_tls, event->stream))
+		return;
+	if (event->stream->listener == STREAM_CONNECTED)
+		origin_event(w->origin, event);
+	else
+		client_event(w, event);
+}
+
 static void pass_events(struct worker *w, int event_count)
 {
-	for (int i = 0; i < event_count; i++) {
-		struct stream_event *event = &w->events[i];
-		if (event->kind == STREAM_NONE || tls_carries(w->tls, event->stream) ||
-			tls_carries(w->visitor_tls, event->stream))
-			continue;
-		if (event->stream->listener == STREAM_CONNECTED)
-			origin_event(w->origin, event);
-		else
-			client_event(w, event);
-	}
+	for (int i = 0; i < event_count; i++)
+		pass_event(w, &w->events[i]);
+	for (int i = 0; i < w->outer_count; i++)
+		pass_event(w, &w->outer_events[i]);
 	pass_visitor_tls_events(w, event_count);
-	pass_tls_events(w, event_count);
+	if (w->outer == w->driver)
+		pass_tls_events(w, w->events, event_count);
+	else
+		pass_tls_events(w, w->outer_events, w->outer_count);
+}
+
+// What a turn cost that had something to do, for a driver that polls: then all of it is work.
+static void count_cycles(struct worker *w)
+{
+	if (w->driver->taken == 0 && w->outer_count == 0)
+		return;
+	inside_count(w, COUNTER_busy_turns);
+	counters_add(&w->shown.counters, COUNTER_busy_cycles, rte_rdtsc() - w->turn_began);
 }
 
 static void turn(struct worker *w)
@@ -412,4 +446,5 @@ static void turn(struct worker *w)
 		client_close_idle(w);
 	report_flush(w);
 	show(w);
+	count_cycles(w);
 }

@@ -40,8 +40,9 @@ struct worker_plan {
 	uint32_t tls_max; // connections to origins over TLS at once
 	uint32_t visitor_tls_max; // visitors' connections over TLS at once
 	uint32_t visitor_handshakes; // of theirs in a second; 0: as many as come
-	struct stream_driver *driver; // made by the caller; the worker's from worker_start() on,
-				      // also when that fails
+	struct stream_driver *driver; // visitors come by it; made by the caller, the worker's from
+				      // worker_start() on, also when that fails
+	struct stream_driver *outer; // origins are reached by it, likewise; NULL: by `driver` too
 	struct rings *rings; // stays the caller's, as all below
 	struct snapshot_words *words;
 	int control_wake; // eventfd that wakes control after claims were pushed
@@ -68,6 +69,7 @@ const struct counters *worker_counters(const struct worker *worker);
 unsigned worker_cpu(const struct worker *worker);
 // For their counters only; the rest is the worker's.
 const struct stream_driver *worker_driver(const struct worker *worker);
+const struct stream_driver *worker_outer(const struct worker *worker);
 const struct stream_driver *worker_tls(const struct worker *worker);
 const struct stream_driver *worker_visitor_tls(const struct worker *worker);
 const struct origin *worker_origin(const struct worker *worker);

@@ -84,6 +84,8 @@ struct stream_driver {
 	const struct stream_driver_ops *ops;
 	size_t queue_high; // bytes; a stream with more than this queued asks its writer to stop
 	uint64_t now_us; // CLOCK_MONOTONIC of this turn; written by stream_poll(), once
+	uint32_t taken; // frames that the last stream_poll() took in, whether or not events came
+			// of them; 0 in a driver that sleeps
 };
 
 // Take in one turn: flush what is due, wait at most `wait_us` if nothing is ready (0: do not wait),

@@ -63,6 +63,8 @@ static int check(const struct cli *cli)
 	if (!config)
 		return CLI_FAILED;
 	config_bill_print(config, &machine.bill, config_worker_count(config, &machine), stdout);
+	if (cli->program->report)
+		cli->program->report(config, &machine, stdout);
 	config_destroy(config);
 	return CLI_DONE;
 }

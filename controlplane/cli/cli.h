@@ -22,6 +22,9 @@ struct cli_program {
 	int (*run)(const char *path, struct config *config);
 	// What a configuration is measured against, with the program's memory bill.
 	void (*machine)(struct config_machine *machine);
+	// Write what else `check` says of a good configuration; NULL: nothing.
+	void (*report)(
+		const struct config *config, const struct config_machine *machine, FILE *out);
 };
 
 // Do what the command line says. Returns the exit status.

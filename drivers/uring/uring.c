@@ -17,9 +17,11 @@
 #define BUFFER_GROUP 0
 
 // DEFER_TASKRUN: completions are made only while we wait, not in the middle of our work.
+// TASKRUN_FLAG: the ring says in memory that there are some to make, so that whoever does not want
+// to wait need not enter the kernel to find out.
 static const unsigned modes[] = {
-	IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
-	IORING_SETUP_COOP_TASKRUN,
+	IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+	IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
 	0,
 };
 
@@ -188,10 +190,20 @@ void uring_cancel(struct uring *uring, uint64_t data)
 	io_uring_sqe_set_data64(sqe, URING_CANCEL_DATA);
 }
 
+// Whether there is nothing to submit, and nothing for the kernel to complete.
+static bool is_quiet(const struct io_uring *ring)
+{
+	unsigned flags = IO_URING_READ_ONCE(*ring->sq.kflags);
+	return ring->flags & IORING_SETUP_TASKRUN_FLAG && io_uring_sq_ready(ring) == 0 &&
+	       !(flags & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW));
+}
+
 void uring_wait(struct uring *uring, uint64_t wait_us)
 {
 	enable(uring);
 	struct io_uring *ring = &uring->ring;
+	if (wait_us == 0 && is_quiet(ring))
+		return;
 	if (io_uring_cq_ready(ring)) {
 		io_uring_submit(ring); // first what is there; making more could overflow
 		return;

@@ -55,7 +55,8 @@ void uring_poll(struct uring *uring, int fd, unsigned events, bool multishot, ui
 // Cancels what was asked for under `data`, whose last completion then comes, if it has not already.
 void uring_cancel(struct uring *uring, uint64_t data);
 
-// Submit all, and wait at most `wait_us` for a completion.
+// Submit all, and wait at most `wait_us` for a completion. With 0 no system call is made while
+// there is nothing to submit and nothing has come.
 void uring_wait(struct uring *uring, uint64_t wait_us);
 
 // The bytes of the buffer that a completion with IORING_CQE_F_BUFFER brought; the caller's until

@@ -69,7 +69,13 @@ static const struct config_bill_row rows[] = {{"connections", CONFIG_PER_CONNECT
 static void machine(struct config_machine *m)
 {
 	config_machine_read(m);
-	m->bill = (struct config_bill){1, rows};
+	m->bill = (struct config_bill){.row_count = 1, .rows = rows};
+}
+
+static void report(const struct config *config, const struct config_machine *m, FILE *out)
+{
+	(void)m;
+	fprintf(out, "more of %lu connections\n", config->connections);
 }
 
 static int stop_pipe[2];
@@ -158,7 +164,7 @@ static void read_back(int fd, char *text, size_t bytes)
 // `line` is split at '|'; "CONFIG" stands for the path of the configuration.
 static void type(const char *line)
 {
-	static const struct cli_program program = {run, machine};
+	static const struct cli_program program = {run, machine, report};
 	char *argv[16] = {"sluice"}, *text = strdup(line), *rest = text;
 	int argc = 1, out = memfd_create("out", 0), err = memfd_create("err", 0);
 	while (rest && argc < 15) {
@@ -306,6 +312,7 @@ static void test_check(void **state)
 	assert_string_equal(said.err, "");
 	assert_non_null(strstr(said.out,
 		"connections                           100          256            25600\n"));
+	assert_non_null(strstr(said.out, "\nmore of 100 connections\n"));
 	write_config("drain: 5\nlog: loud\n");
 	type("-c|CONFIG|check");
 	assert_int_equal(said.status, CLI_FAILED);

@@ -21,6 +21,8 @@ static const struct {
 	const char *path, *format;
 } files[] = {
 	{"", "%s\n"},
+	{"dpdk.", "dpdk: {%s}\n"},
+	{"dpdk.ports[].", "dpdk: {ports: [{%s}]}\n"},
 	{"listen[].", "listen: [{%s}]\n"},
 	{"listen[].tls[].", "listen: [{tls: [{%s}]}]\n"},
 	{"http.", "http: {%s}\n"},
@@ -102,6 +104,8 @@ static char *list_of(const struct key *key, uint64_t count)
 		[KEY_HOST] = "a",
 		[KEY_NETWORK] = "10.0.0.0/8",
 		[KEY_SERVER] = "a:1",
+		[KEY_INTERFACE] = "10.0.0.1/8",
+		[KEY_IP] = "10.0.0.2",
 		[KEY_MAP] = "{}"};
 	char *text;
 	size_t len;
@@ -142,7 +146,8 @@ static void test_texts(void **state)
 {
 	(void)state;
 	for (const struct key *key = key_table; key < key_table + key_count; key++) {
-		if (key->type != KEY_NAME && key->type != KEY_PATH && key->type != KEY_FILE)
+		if (key->type != KEY_NAME && key->type != KEY_PATH && key->type != KEY_FILE &&
+			key->type != KEY_DEVICE)
 			continue;
 		char *text = malloc(key->max + 2);
 		memset(text, 'a', key->max + 1);

@@ -185,6 +185,11 @@ static void test_diff(void **state)
 	}
 }
 
+static uint64_t port_bytes(const struct config *c, uint32_t worker_count)
+{
+	return 5 * c->connections * worker_count;
+}
+
 static const struct config_bill_row rows[] = {
 	{"fixed", CONFIG_PER_PROCESS, 3, 1000},
 	{"workers", CONFIG_PER_WORKER, 1, 64},
@@ -199,8 +204,14 @@ static const struct config_bill_row rows[] = {
 	{"present", CONFIG_PER_PRESENT, 1, 16},
 	{"left", CONFIG_PER_LEFT, 1, 8},
 	{"ended", CONFIG_PER_ENDED, 2, 16},
+	{"streams", CONFIG_PER_SOCKET, 1, 1},
+	{"ports", CONFIG_PER_PORT_BYTE, 1, 1},
+	{"network", CONFIG_PER_NETWORK_BYTE, 1, 1},
 };
-static const struct config_bill bill = {sizeof(rows) / sizeof(rows[0]), rows};
+static const struct config_bill bill = {.row_count = sizeof(rows) / sizeof(rows[0]),
+	.rows = rows,
+	.port_bytes = port_bytes,
+	.network_bytes = NULL};
 
 static void test_bill(void **state)
 {
@@ -232,8 +243,13 @@ static void test_bill(void **state)
 		"present                                40           16              640\n"
 		"left                                   60            8              480\n"
 		"ended                                  80           16             1280\n"
-		"total                                                           1222408\n");
-	assert_int_equal(config_bill_total(c, &bill, 3), 1222408);
+		"streams                               100            1              100\n"
+		"ports                                1500            1             1500\n"
+		"network                                 0            1                0\n"
+		"total                                                           1224008\n");
+	assert_int_equal(config_bill_total(c, &bill, 3), 1224008);
+	c->driver = CONFIG_DRIVER_DPDK;
+	assert_int_equal(config_bill_total(c, &bill, 3), 1223908);
 	free(text);
 	config_destroy(c);
 }
@@ -244,10 +260,15 @@ static void test_bill_saturates(void **state)
 	struct config *c = fixture_config(REST);
 	struct config_bill_row two[] = {
 		{"a", CONFIG_PER_CONNECTION, 2, UINT64_MAX / 4}, {"b", CONFIG_PER_PROCESS, 1, 1}};
-	assert_int_equal(config_bill_total(c, &(struct config_bill){1, two}, 1), UINT64_MAX);
-	assert_int_equal(config_bill_total(c, &(struct config_bill){2, two}, 1), UINT64_MAX);
+	assert_int_equal(
+		config_bill_total(c, &(struct config_bill){.row_count = 1, .rows = two}, 1),
+		UINT64_MAX);
+	assert_int_equal(
+		config_bill_total(c, &(struct config_bill){.row_count = 2, .rows = two}, 1),
+		UINT64_MAX);
 	struct config_bill_row tls = {"c", CONFIG_PER_ORIGIN_TLS, 1, 1};
-	assert_int_equal(config_bill_total(c, &(struct config_bill){1, &tls}, 1), 0);
+	assert_int_equal(
+		config_bill_total(c, &(struct config_bill){.row_count = 1, .rows = &tls}, 1), 0);
 	config_destroy(c);
 }
 

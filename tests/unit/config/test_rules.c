@@ -26,13 +26,111 @@
 	LISTEN "sites:\n  - name: shop\n    hosts: [shop.example]\n    origin: {" text "}\n" // 5:14
 #define IN_LISTEN(text) "listen:\n  - " text "\nsites:\n" SITE // 2:5
 
+#define IN_PORTS(text) "dpdk: {ports: [\n" text "\n]}\n" LISTEN "sites:\n" SITE // 2:1
+#define ON_PORT(listen) \
+	"driver: dpdk\ndpdk: {ports: [{device: net_tap0, addresses: [10.0.0.9/8]}]}\nlisten: " \
+	"[" listen "]\nsites:\n" SITE // 3:10, then 8:1 and on
+#define NO_HOST(column, index, address) \
+	"t.yaml:2:" column ": dpdk.ports[0].addresses[" index "]: '" address \
+	"' is not the address of a host; allowed: neither any, loopback nor a group\n"
+
 static const struct rule_case {
 	const char *name, *text, *errors;
 } cases[] = {
 	{"good", IN_ROOT("#"), ""},
 
-	{"driver", IN_ROOT("driver: dpdk"),
-		"t.yaml:1:9: driver: 'dpdk' is not in this build; allowed: sockets\n"},
+	{"driver without ports", IN_ROOT("driver: dpdk"),
+		"t.yaml:1:9: driver: 'dpdk' needs ports; allowed: with dpdk.ports\n"},
+	{"ports without the driver", IN_PORTS("{device: '01:00.0', addresses: [10.0.0.1/8]}"), ""},
+	{"devices of all kinds",
+		IN_PORTS("{device: '0000:01:00.0,a=b', addresses: [10.0.0.1/8]},\n"
+			 "{device: '02:00.1', addresses: [10.0.0.2/8]},\n"
+			 "{device: 'net_af_xdp1,iface=eth1', addresses: [10.0.0.3/8]},\n"
+			 "{device: 'net_memif0', addresses: [10.0.0.4/8]}"),
+		""},
+	{"a device of no kind", IN_PORTS("{device: eth1, addresses: [10.0.0.1/8]}"),
+		"t.yaml:2:10: dpdk.ports[0].device: 'eth1' is no device; allowed: a PCI address, "
+		"as in "
+		"0000:01:00.0, or net_af_packet, net_af_xdp, net_memif, net_null, net_pcap, "
+		"net_ring "
+		"or net_tap, a number and its arguments\n"},
+	{"half a PCI address", IN_PORTS("{device: '01:00', addresses: [10.0.0.1/8]}"),
+		"t.yaml:2:10: dpdk.ports[0].device: '01:00' is no device; allowed: a PCI address, "
+		"as in "
+		"0000:01:00.0, or net_af_packet, net_af_xdp, net_memif, net_null, net_pcap, "
+		"net_ring "
+		"or net_tap, a number and its arguments\n"},
+	{"a device twice",
+		IN_PORTS("{device: 'net_tap0,iface=a', addresses: [10.0.0.1/8]},\n"
+			 "{device: 'net_tap0,iface=b', addresses: [10.0.0.2/8]}"),
+		"t.yaml:3:10: dpdk.ports[1].device: 'net_tap0,iface=b' is the device of two ports, "
+		"first on line 2; allowed: once\n"},
+	{"exceptions",
+		IN_PORTS("{device: net_tap0, addresses: [10.0.0.1/8], exception: none},\n"
+			 "{device: net_tap1, addresses: [10.0.0.2/8], exception: none},\n"
+			 "{device: net_tap2, addresses: [10.0.0.3/8], exception: x0}"),
+		""},
+	{"an exception twice",
+		IN_PORTS("{device: net_tap0, addresses: [10.0.0.1/8], exception: x0},\n"
+			 "{device: net_tap1, addresses: [10.0.0.2/8], exception: x0}"),
+		"t.yaml:3:56: dpdk.ports[1].exception: 'x0' is the interface of two ports, first "
+		"on "
+		"line 2; allowed: once\n"},
+	{"an address twice",
+		IN_PORTS("{device: net_tap0, addresses: [10.0.0.1/8, 'fd00::1/64']},\n"
+			 "{device: net_tap1, addresses: [10.0.0.2/8, 'fd00::0001/48']}"),
+		"t.yaml:3:44: dpdk.ports[1].addresses[1]: 'fd00::0001/48' is an address twice, "
+		"first "
+		"on line 2; allowed: once\n"},
+	{"an address twice on one port",
+		IN_PORTS("{device: net_tap0, addresses: [10.0.0.1/8, 10.0.0.1/16]}"),
+		"t.yaml:2:44: dpdk.ports[0].addresses[1]: '10.0.0.1/16' is an address twice, first "
+		"on "
+		"line 2; allowed: once\n"},
+	{"addresses of no host",
+		IN_PORTS("{device: net_tap0, addresses: [0.0.0.0/8, 127.0.0.1/8, 224.0.0.1/8, "
+			 "'::/64', "
+			 "'::1/64', 'ff02::1/64']}"),
+		NO_HOST("32", "0", "0.0.0.0/8") NO_HOST("43", "1", "127.0.0.1/8")
+			NO_HOST("56", "2", "224.0.0.1/8") NO_HOST("69", "3", "::/64")
+				NO_HOST("78", "4", "::1/64") NO_HOST("88", "5", "ff02::1/64")},
+	{"gateways within the prefixes",
+		IN_PORTS("{device: net_tap0, addresses: [192.0.2.130/25, 'fd00::8:1/113'],\n"
+			 "gateways: [192.0.2.129, 192.0.2.255, 'fd00::8:7fff']}"),
+		""},
+	{"gateways beyond them",
+		IN_PORTS("{device: net_tap0, addresses: [192.0.2.130/25, 'fd00::8:1/113'],\n"
+			 "gateways: [192.0.2.127, 'fd00::8:8000']}"),
+		"t.yaml:3:12: dpdk.ports[0].gateways[0]: '192.0.2.127' lies in no network of the "
+		"port; "
+		"allowed: within a prefix of its addresses\n"
+		"t.yaml:3:25: dpdk.ports[0].gateways[1]: 'fd00::8:8000' lies in no network of the "
+		"port; "
+		"allowed: within a prefix of its addresses\n"},
+	{"a gateway that is the port",
+		IN_PORTS("{device: net_tap0, addresses: [10.0.0.1/8], gateways: [10.0.0.1]}"),
+		"t.yaml:2:56: dpdk.ports[0].gateways[0]: '10.0.0.1' is an address of the port "
+		"itself; "
+		"allowed: another host's\n"},
+	{"listening on a port, and on any",
+		ON_PORT("{address: '10.0.0.9:80'}, {address: '0.0.0.0:81'}, {address: '[::]:80'}"),
+		""},
+	{"listening elsewhere", ON_PORT("{address: '10.0.0.2:80'}"),
+		"t.yaml:3:20: listen[0].address: '10.0.0.2:80' is no address of a port; allowed: "
+		"one of "
+		"dpdk.ports, 0.0.0.0 or ::\n"},
+	{"PROXY on a port", ON_PORT("{address: '10.0.0.9:80', proxy_protocol: true}"),
+		"t.yaml:3:51: listen[0].proxy_protocol: 'true' is not supported with driver: dpdk; "
+		"allowed: false\n"},
+	{"descriptors of origins alone",
+		ON_PORT("{address: '10.0.0.9:80'}") "connections: 100000\norigin_connections: "
+						    "19744\n",
+		""},
+	{"descriptors of origins beyond",
+		ON_PORT("{address: '10.0.0.9:80'}") "connections: 100000\norigin_connections: "
+						    "19745\n",
+		"t.yaml:9:21: origin_connections: '19745' needs 20001 descriptors; allowed here: "
+		"20000\n"},
 
 	{"workers: the last core", IN_ROOT("workers: [0, 3]"), ""},
 	{"workers: one beyond", IN_ROOT("workers: [0, 4]"),
@@ -320,7 +418,7 @@ static void test_memory(void **state)
 	(void)state;
 	struct config_bill_row row = {"everything", CONFIG_PER_PROCESS, 1, 1u << 30};
 	struct config_machine machine = fixture_machine();
-	machine.bill = (struct config_bill){1, &row};
+	machine.bill = (struct config_bill){.row_count = 1, .rows = &row};
 	char *errors = fixture_errors(IN_ROOT("connections: 9000"), &machine);
 	assert_string_equal(errors, "");
 	free(errors);
@@ -329,6 +427,49 @@ static void test_memory(void **state)
 	assert_string_equal(errors,
 		"t.yaml:1:14: connections: '9000' and the other limits need 1073741825 bytes; "
 		"allowed here: 1073741824\n");
+	free(errors);
+}
+
+static uint64_t port_bytes(const struct config *config, uint32_t worker_count)
+{
+	(void)config;
+	return worker_count * (1u << 20);
+}
+
+// One worker needs a megabyte: hugepages that hold it, and a page less.
+static void test_hugepages(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *hugepages;
+		uint64_t there;
+		const char *errors;
+	} table[] = {
+		{"required", 4, ""},
+		{"required", 3,
+			"t.yaml:7:19: dpdk.hugepages: 'required' needs 1048576 bytes in "
+			"hugepages; here: 3 pages of 262144 bytes\n"},
+		{"auto", 0, ""},
+		{"off", 0, ""},
+	};
+	struct config_machine machine = fixture_machine();
+	machine.bill.port_bytes = port_bytes;
+	machine.hugepage_bytes = 1u << 18;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		char text[1024];
+		snprintf(text, sizeof(text),
+			"listen: [{address: '10.0.0.9:80'}]\nsites:\n" SITE
+			"driver: dpdk\ndpdk: {hugepages: %s, ports: [{device: net_tap0, addresses: "
+			"[10.0.0.9/8]}]}\nworkers: [1]\n",
+			table[i].hugepages);
+		machine.hugepages = table[i].there;
+		char *errors = fixture_errors(text, &machine);
+		assert_string_equal(errors, table[i].errors);
+		free(errors);
+	}
+	machine.bill.port_bytes = NULL; // nobody knows
+	char *errors = fixture_errors(IN_ROOT("#"), &machine);
+	assert_string_equal(errors, "");
 	free(errors);
 }
 
@@ -384,6 +525,7 @@ int main(void)
 		cmocka_unit_test(test_certificates_of_listeners),
 		cmocka_unit_test(test_warnings),
 		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_hugepages),
 		cmocka_unit_test(test_totals),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

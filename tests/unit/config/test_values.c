@@ -27,6 +27,7 @@ static const struct key *key_at(const char *scope, const char *name)
 
 #define ROOM "sites[].rooms[]."
 #define SITE "sites[]."
+#define PORT "dpdk.ports[]."
 #define ORIGIN "sites[].origin."
 
 // Numbers, words and booleans.
@@ -102,6 +103,13 @@ static const struct number_case {
 	{ORIGIN, "balance", "session", NULL, CONFIG_BALANCE_SESSION},
 	{"", "driver", "sockets", NULL, CONFIG_DRIVER_SOCKETS},
 	{"", "driver", "dpdk", NULL, CONFIG_DRIVER_DPDK},
+	{PORT, "vlan", "4094", NULL, 4094},
+	{PORT, "vlan", "4095", "is too large", 0},
+	{PORT, "mtu", "9000", NULL, 9000},
+	{PORT, "mtu", "1279", "is too small", 0},
+	{"dpdk.", "hugepages", "auto", NULL, CONFIG_HUGEPAGES_AUTO},
+	{"dpdk.", "hugepages", "off", NULL, CONFIG_HUGEPAGES_OFF},
+	{"dpdk.", "hugepages", "required", NULL, CONFIG_HUGEPAGES_REQUIRED},
 	{"", "log", "error", NULL, CONFIG_LOG_ERROR},
 	{"", "log", "debug", NULL, CONFIG_LOG_DEBUG},
 	{ROOM, "sliding", "true", NULL, 1},
@@ -257,6 +265,20 @@ static const struct text_case {
 	{"", "trusted_proxies", "10.0.0/8", "is not a network", NULL},
 	{"", "trusted_proxies", "proxy.example", "is not a network", NULL},
 	{"", "trusted_proxies", A63, "is not a network", NULL},
+	{PORT, "device", "0000:01:00.0", NULL, NULL},
+	{PORT, "device", "net_tap0,iface=tap0", NULL, NULL},
+	{PORT, "device", "a\tb", "has control characters", NULL},
+	{PORT, "exception", "sluice0", NULL, NULL},
+	{PORT, "exception", "sluice/0", "has other characters", NULL},
+	{PORT, "addresses", "192.0.2.10/24", NULL, NULL},
+	{PORT, "addresses", "2001:db8::10/64", NULL, NULL},
+	{PORT, "addresses", "192.0.2.10", "has no length after '/'", NULL},
+	{PORT, "addresses", "192.0.2.10/33", "has no length after '/'", NULL},
+	{PORT, "addresses", "192.0.2/24", "is not an address", NULL},
+	{PORT, "gateways", "192.0.2.1", NULL, NULL},
+	{PORT, "gateways", "fe80::1", NULL, NULL},
+	{PORT, "gateways", "192.0.2.1/24", "is not an address", NULL},
+	{PORT, "gateways", "router", "is not an address", NULL},
 	{ORIGIN, "servers", "10.0.0.1:80", NULL, NULL},
 	{ORIGIN, "servers", "shop.internal:8080", NULL, NULL},
 	{ORIGIN, "servers", "[::1]:9000", NULL, NULL},
@@ -276,6 +298,8 @@ static void test_texts(void **state)
 			struct config_address address;
 			struct config_network network;
 			struct config_server server;
+			struct config_interface interface;
+			struct config_ip ip;
 		} stored = {0};
 		const char *wrong = value_read(key_at(c->scope, c->key), c->text, &arena, &stored);
 		print_message("%s%s: '%s'\n", c->scope, c->key, c->text);

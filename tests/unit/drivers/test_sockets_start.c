@@ -221,13 +221,13 @@ static void draining_refuses_newcomers_and_serves_the_rest(void **state)
 
 // ---- The engine ----
 
-// A filter that refuses io_uring_setup(2) with EPERM, as containers do.
-static bool refuse_io_uring(void)
+// Have the kernel answer a system call in its own way from now on.
+static bool filter(int call, uint32_t answer)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_setup, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, answer),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = {.len = sizeof(code) / sizeof(*code), .filter = code};
@@ -235,11 +235,12 @@ static bool refuse_io_uring(void)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
+// A filter that refuses io_uring_setup(2), as containers do.
 static bool refused_io_uring(void *mind)
 {
 	(void)mind;
 	struct sockets_plan plan = rig_plan(SOCKETS_AUTO);
-	if (!refuse_io_uring())
+	if (!filter(__NR_io_uring_setup, SECCOMP_RET_ERRNO | EPERM))
 		return false;
 	rig_start(&rig, &plan);
 	int refused;
@@ -390,6 +391,33 @@ static void the_turn_tells_the_time(void **state)
 	rig_stop(&rig);
 }
 
+// A driver of the origin side: no listeners, and nobody connected.
+static bool polls_without_a_system_call(void *mind)
+{
+	struct sockets_plan plan = rig_plan(*(enum sockets_engine *)mind);
+	struct stream_driver *driver;
+	plan.listener_count = 0;
+	if (sockets_create(&plan, &driver) < 0)
+		return false;
+	rig.driver = driver;
+	for (int i = 0; i < 10; i++)
+		rig_turn(&rig, 1000); // it settles
+	if (!filter(__NR_io_uring_enter, SECCOMP_RET_KILL_PROCESS) ||
+		!filter(__NR_epoll_wait, SECCOMP_RET_KILL_PROCESS) ||
+		!filter(__NR_epoll_pwait, SECCOMP_RET_KILL_PROCESS))
+		return false;
+	for (int i = 0; i < 1000; i++)
+		rig_turn(&rig, 0);
+	return true;
+}
+
+static void a_turn_with_nothing_to_do_makes_no_system_call(void **state)
+{
+	enum sockets_engine engine = rig_engine(state);
+	rig_require(engine);
+	assert_int_equal(rig_in_child(polls_without_a_system_call, &engine), 0);
+}
+
 static uint64_t cpu_ns(void)
 {
 	uint64_t ns = 0;
@@ -437,6 +465,7 @@ int main(void)
 		RIG_BOTH(an_impossible_connect_is_told_later),
 		RIG_BOTH(a_connect_may_be_given_up),
 		RIG_BOTH(the_turn_tells_the_time),
+		RIG_BOTH(a_turn_with_nothing_to_do_makes_no_system_call),
 		RIG_BOTH(idle_connections_cost_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

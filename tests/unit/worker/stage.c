@@ -125,7 +125,7 @@ void stage_begin(struct stage *stage)
 	struct worker *w = stage->w = aligned_alloc(64, (sizeof(*w) + 63) / 64 * 64);
 	memset(w, 0, sizeof(*w));
 	w->plan = plan;
-	w->driver = &stage->fake.driver;
+	w->driver = w->outer = &stage->fake.driver;
 	assert_int_equal(create(w), 0);
 	stage_turn(stage, 0);
 }
@@ -141,7 +141,7 @@ void stage_end(struct stage *stage)
 	assert_int_equal(buffers_taken(stage->w->buffers), 0);
 	assert_int_equal(stage->w->parked_count, 0);
 	assert_int_equal(stage->w->wheel.count, 0);
-	stage->w->driver = NULL; // the stage's own
+	stage->w->driver = stage->w->outer = NULL; // the stage's own
 	destroy(stage->w);
 	rings_destroy(stage->rings);
 	free(stage->snapshot);

@@ -1,0 +1,62 @@
+// Chunks: pieces of equal size, from a pool, that hold bytes until they are acknowledged or read;
+// and queues of them.
+//
+// A chunk may also refer to bytes that stay where they are, so that a long page is not copied for
+// each visitor to whom it is on its way: the queue holds it by a counter while it does.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dataplane/net/tcp/tcp.h"
+#include "drivers/span.h"
+
+#define CHUNKS_BYTES_MIN 64u // of one chunk: a reference must fit
+
+struct tcp_chunk {
+	uint32_t next; // index + 1 of the following one, in a queue or among the free
+	uint32_t from, to; // the bytes in it that count
+	bool refers; // to bytes elsewhere
+};
+
+struct tcp_chunks {
+	char *memory; // count x bytes
+	struct tcp_chunk *chunks;
+	uint32_t bytes, count;
+	uint32_t free, free_count; // index + 1 of the first
+};
+
+// Bytes in order. All zero: empty.
+struct tcp_queue {
+	uint32_t first, last; // index + 1
+	uint32_t bytes;
+	uint32_t at, at_offset; // the chunk (index + 1) looked at last and the offset of its first
+				// byte, so that sending on does not walk from the start; 0: none
+};
+
+// Make a pool of `count` chunks of `bytes`, at least CHUNKS_BYTES_MIN, a multiple of 16. Returns 0
+// or -ENOMEM.
+int chunks_init(struct tcp_chunks *pool, uint32_t count, uint32_t bytes);
+void chunks_fini(struct tcp_chunks *pool);
+// Bytes that such a pool takes.
+uint64_t chunks_bytes(uint32_t count, uint32_t bytes);
+
+// Append; returns the bytes taken, less than asked when the pool is empty.
+size_t chunks_push(struct tcp_chunks *pool, struct tcp_queue *queue, struct span bytes);
+
+// Append a reference to bytes that stay put while held->count is not 0: this raises it, dropping
+// them lowers it. Returns false when the pool is empty.
+bool chunks_push_held(
+	struct tcp_chunks *pool, struct tcp_queue *queue, struct span bytes, struct tcp_held *held);
+
+// Append all of `tail`, which is empty afterwards.
+void chunks_join(struct tcp_chunks *pool, struct tcp_queue *queue, struct tcp_queue *tail);
+
+// The bytes [offset, offset + len) of a queue as spans, len > 0 and within it. Returns how many:
+// at most `max`, which may end them early.
+unsigned chunks_at(const struct tcp_chunks *pool, struct tcp_queue *queue, uint32_t offset,
+	uint32_t len, struct span *parts, unsigned max);
+
+// Drop the first `bytes`; all of them: chunks_drop(pool, queue, queue->bytes).
+void chunks_drop(struct tcp_chunks *pool, struct tcp_queue *queue, uint32_t bytes);

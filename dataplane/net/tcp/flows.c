@@ -1,0 +1,166 @@
+// A bucket is one cache line: eight tags, compared at once, eight indices, and how many entries had
+// their place here but stand in a later bucket, so that a search for what is not there mostly ends
+// where it began.
+//
+// The hash is SipHash-2-4 of three words: the peer's address, and the local address's lower half
+// mixed with the ports. XXH3 would save about 30 cycles, but what it promises against an adversary
+// is not written down anywhere. Local addresses with the same lower half may collide: they are
+// ours.
+
+#include "dataplane/net/tcp/flows.h"
+
+#include "dataplane/net/tcp/siphash.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLACES 8u
+
+struct bucket {
+	uint16_t tags[PLACES]; // 0: free
+	uint32_t indices[PLACES];
+	uint32_t beyond; // entries that belong here or before, and stand after
+} __attribute__((aligned(64)));
+static_assert(sizeof(struct bucket) == 64, "one cache line");
+
+struct tcp_flows {
+	struct siphash_key key;
+	uint32_t mask; // buckets - 1
+	struct bucket *buckets;
+};
+
+// Buckets, a power of two, so that `max` entries fill at most three quarters.
+static uint32_t bucket_count(uint32_t max)
+{
+	uint64_t needed = ((uint64_t)max * 4 + 3 * PLACES - 1) / (3 * PLACES);
+	uint32_t count = 1;
+	while (count < needed)
+		count *= 2;
+	return count;
+}
+
+uint64_t flows_bytes(uint32_t max)
+{
+	return sizeof(struct tcp_flows) + (uint64_t)bucket_count(max) * sizeof(struct bucket);
+}
+
+struct tcp_flows *flows_create(uint32_t max, uint64_t seed)
+{
+	struct tcp_flows *flows = calloc(1, sizeof(*flows)); // COLD: at start
+	if (!flows)
+		return NULL;
+	size_t bytes = bucket_count(max) * sizeof(struct bucket);
+	flows->buckets = aligned_alloc(64, bytes);
+	if (!flows->buckets) {
+		flows_destroy(flows);
+		return NULL;
+	}
+	memset(flows->buckets, 0, bytes);
+	flows->mask = bucket_count(max) - 1;
+	flows->key = (struct siphash_key){seed, seed * UINT64_C(0x9e3779b97f4a7c15) + 1};
+	return flows;
+}
+
+void flows_destroy(struct tcp_flows *flows)
+{
+	if (flows)
+		free(flows->buckets);
+	free(flows);
+}
+
+uint64_t flows_hash(const struct tcp_flows *flows, const struct stream_address *local,
+	const struct stream_address *peer)
+{
+	uint64_t words[3];
+	memcpy(words, peer->ip, 16);
+	memcpy(words + 2, local->ip + 8, 8);
+	words[2] ^= (uint32_t)peer->port << 16 | local->port;
+	return siphash_words(flows->key, words, 3);
+}
+
+static uint16_t tag_of(uint64_t hash)
+{
+	return (uint16_t)(hash >> 48) | 1; // never 0
+}
+
+static struct bucket *bucket_at(const struct tcp_flows *flows, uint64_t hash, uint32_t distance)
+{
+	return &flows->buckets[((uint32_t)hash + distance) & flows->mask];
+}
+
+void flows_prefetch(const struct tcp_flows *flows, uint64_t hash)
+{
+	__builtin_prefetch(bucket_at(flows, hash, 0));
+}
+
+// Of four tags, a bit for each that equals `tag`.
+static unsigned match_four(const uint16_t *tags, uint16_t tag)
+{
+	const uint64_t ones = UINT64_C(0x0001000100010001), low = ones * 0x7fff;
+	uint64_t word;
+	memcpy(&word, tags, 8);
+	word ^= ones * tag;
+	uint64_t zero = ~(((word & low) + low) | word | low); // the top bit of each lane that is 0
+	// Bits 0, 16, 32 and 48 of zero >> 15 to bits 48 to 51.
+	return (zero >> 15) * UINT64_C(0x0001000200040008) >> 48 & 0xf;
+}
+
+// The places of a bucket that hold a tag, a bit each.
+static unsigned match(const struct bucket *bucket, uint16_t tag)
+{
+	return match_four(bucket->tags, tag) | match_four(bucket->tags + 4, tag) << 4;
+}
+
+bool flows_next(const struct tcp_flows *flows, uint64_t hash, uint32_t *at, uint32_t *index)
+{
+	uint16_t tag = tag_of(hash);
+	for (uint32_t distance = *at / PLACES; distance <= flows->mask; distance++) {
+		const struct bucket *bucket = bucket_at(flows, hash, distance);
+		unsigned found = match(bucket, tag) & (0xffu << *at % PLACES);
+		if (found) {
+			unsigned place = (unsigned)__builtin_ctz(found);
+			*at = distance * PLACES + place + 1;
+			*index = bucket->indices[place];
+			return true;
+		}
+		if (bucket->beyond == 0)
+			return false;
+		*at = 0; // places of the next bucket count from the first
+	}
+	return false;
+}
+
+void flows_add(struct tcp_flows *flows, uint64_t hash, uint32_t index)
+{
+	for (uint32_t distance = 0; distance <= flows->mask; distance++) {
+		struct bucket *bucket = bucket_at(flows, hash, distance);
+		unsigned vacant = match(bucket, 0);
+		if (vacant) {
+			unsigned place = (unsigned)__builtin_ctz(vacant);
+			bucket->tags[place] = tag_of(hash);
+			bucket->indices[place] = index;
+			return;
+		}
+		bucket->beyond++;
+	}
+	assert(!"the table is larger than its entries");
+}
+
+void flows_remove(struct tcp_flows *flows, uint64_t hash, uint32_t index)
+{
+	for (uint32_t distance = 0; distance <= flows->mask; distance++) {
+		struct bucket *bucket = bucket_at(flows, hash, distance);
+		unsigned found = match(bucket, tag_of(hash));
+		for (; found; found &= found - 1) {
+			unsigned place = (unsigned)__builtin_ctz(found);
+			if (bucket->indices[place] == index) {
+				bucket->tags[place] = 0;
+				return;
+			}
+		}
+		assert(bucket->beyond > 0);
+		bucket->beyond--;
+	}
+	assert(!"only what is in it is taken out");
+}
