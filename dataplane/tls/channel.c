@@ -125,7 +125,7 @@ static void fail_full(struct tls *tls, struct channel *channel)
 // Their rate is bounded by a bucket that holds HANDSHAKE_BURST_NS of it, kept as the time up to
 // which it is used up; who finds it empty waits behind who came before.
 
-#define HANDSHAKE_BURST_NS 100000000u
+#define HANDSHAKE_BURST_NS 20000000u // a turn that takes longer, others would feel
 
 static uint64_t now_ns(const struct tls *tls)
 {

@@ -264,6 +264,7 @@ static int judge_dates(const char *path, const X509 *leaf, struct identity_fault
 int material_read(
 	const struct identity_files *files, struct material *material, struct identity_fault *fault)
 {
+	staple_index(); // is known before any worker asks for it
 	*material = (struct material){.chain = sk_X509_new_null()};
 	int ret = material->chain
 			  ? read_certificate(files->certificate, material, fault)

@@ -182,6 +182,17 @@ def test_bodies_both_ways(secured, authority, origin):
         assert origin.seen[-1]["body"] == body
 
 
+def test_a_body_behind_a_request_that_waits_for_control(secured, authority, origin):
+    one = secured(rooms=[room(session="2s", sliding=True)])
+    body = bytes(range(256)) * (4 << 10)
+    with browser(one, authority) as first:
+        first.get("/derby/")
+        for _ in range(3):
+            time.sleep(1.1)  # the second half: the pass is renewed first
+            assert first.post("/derby/upload", content=body).text != "shop:none\n"
+            assert origin.seen[-1]["body"] == body
+
+
 def test_a_slow_reader_stops_the_origin(secured, authority):
     one = secured()
     with one.connect(authority.client()) as stream:
