@@ -1,4 +1,7 @@
-"""The real binary, started on loopback with a configuration and an origin of our own.
+"""The real binary, started with a configuration and an origin of our own.
+
+Visitors meet it over loopback, or over a link of its own (network.py); the origin is always on
+loopback.
 
 Everything a test starts it ends: processes by pid, files with its temporary folder.
 """
@@ -18,6 +21,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
+import network
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("SLUICE_BINARY", str(ROOT / "build" / "sluice"))
@@ -142,31 +146,47 @@ class Origin:
 class Sluice:
     """One appliance. `rooms` and `top` go into the YAML as given."""
 
-    def __init__(self, origin_port, rooms=None, top=None, site=None, listen=None,
+    def __init__(self, origin_port, rooms=None, top=None, site=None, link=None,
                  folder_mode=0o700):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sluice-test-"))
         self.folder.chmod(folder_mode)
         self.port = free_port()
+        self.link = link or network.link()
         self.process = None
         self.log = ""
         self.config = {
-            "listen": listen or [{"address": f"127.0.0.1:{self.port}"}],
+            "listen": [{"address": f"{self.link.host}:{self.port}"}],
             "state": str(self.folder / "state"),
             "user": "root",
             "connections": 2000,
             "sites": [dict({
                 "name": "shop",
-                "hosts": ["localhost", "127.0.0.1", "tickets.example"],
+                "hosts": ["localhost", self.link.host, "tickets.example"],
                 "origin": {"servers": [f"127.0.0.1:{origin_port}"]},
                 "rooms": rooms if rooms is not None else [room()],
             }, **(site or {}))],
         }
+        self.config.update(self.link.config())
         self.config.update(top or {})
         self.command = [BINARY, "run", "-c", str(self.path)]
 
     @property
     def path(self):
         return self.folder / "sluice.yaml"
+
+    @property
+    def address(self):
+        return self.link.address
+
+    @property
+    def host(self):
+        """The address as it stands in a URL."""
+        return self.link.host
+
+    @property
+    def peer(self):
+        """Where visitors come from, in the appliance's eyes."""
+        return self.link.peer
 
     def write(self):
         self.path.write_text(json.dumps(self.config, indent=1))  # JSON is YAML
@@ -179,6 +199,7 @@ class Sluice:
                 self.command, stderr=log, stdout=log, stdin=subprocess.DEVNULL)
         if expect_ready:
             wait_for(self.is_ready, START_S)
+            self.link.plug()
         return self
 
     def read_log(self):
@@ -189,7 +210,24 @@ class Sluice:
         return ": ready" in self.read_log()
 
     def url(self, path):
-        return f"http://127.0.0.1:{self.port}{path}"
+        return f"http://{self.host}:{self.port}{path}"
+
+    def connect(self, source=None):
+        return socket.create_connection((self.address, self.port),
+                                        source_address=(source, 0) if source else None)
+
+    def raw(self, data, seconds=5, half_close=False):
+        """Send bytes, return all that comes until the peer closes or the time is over."""
+        with contextlib.closing(self.connect()) as sock:
+            sock.settimeout(seconds)
+            sock.sendall(data)
+            if half_close:
+                sock.shutdown(socket.SHUT_WR)
+            got = b""
+            with contextlib.suppress(socket.timeout, ConnectionResetError):
+                while piece := sock.recv(65536):
+                    got += piece
+            return got
 
     def cli(self, *arguments, check=True):
         run = subprocess.run([BINARY, *arguments, "-c", str(self.path)], capture_output=True,
@@ -218,6 +256,7 @@ class Sluice:
     def destroy(self):
         if self.process and self.process.poll() is None:
             self.kill()
+        self.link.unplug()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -278,17 +317,3 @@ def token(text):
         ">BBBBIQQII", raw[:32])
     return {"version": version, "secret": secret, "kind": kind, "flags": flags, "line": line,
             "key": key, "visitor": visitor, "issued": issued, "expires": expires, "mac": raw[32:]}
-
-
-def raw(port, data, seconds=5, half_close=False):
-    """Send bytes, return all that comes until the peer closes or the time is over."""
-    with contextlib.closing(socket.create_connection(("127.0.0.1", port), timeout=5)) as sock:
-        sock.sendall(data)
-        if half_close:
-            sock.shutdown(socket.SHUT_WR)
-        sock.settimeout(seconds)
-        got = b""
-        with contextlib.suppress(socket.timeout, ConnectionResetError):
-            while piece := sock.recv(65536):
-                got += piece
-        return got

@@ -179,8 +179,7 @@ def test_the_gate_is_not_passed_by_spelling(make, visitor, origin, spelling):
     sluice = make(rooms=[room(capacity=1)])
     visitor(sluice).get("/derby/")
     seen = len(origin.seen)
-    import sluice as harness
-    got = harness.raw(sluice.port, b"GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n"
+    got = sluice.raw(b"GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n"
                       b"Connection: close\r\n\r\n" % spelling.encode())
     assert b"shop:" not in got
     assert len(origin.seen) == seen
