@@ -7,10 +7,10 @@ import sys
 import suite_crowd
 import suite_peers
 import suite_polls
+import suite_tls
 from world import BUILD, Failure
 
-SUITES = {"crowd": suite_crowd, "peers": suite_peers,
-          "polls": suite_polls}
+SUITES = {"crowd": suite_crowd, "peers": suite_peers, "polls": suite_polls, "tls": suite_tls}
 REPORT = BUILD / "bench" / "report.json"
 
 # Figures with something to reach: how the value compares, and with what.
@@ -28,6 +28,7 @@ TO_REACH = {
     "polls.cycles_syn": ("<=", 600),
     "polls.bytes_per_idle_connection": ("<=", 256),
     "polls.cpu_ratio_nginx": (">=", 12),
+    "tls.cpu_ratio_handshake": (">=", 1),
 }
 
 

@@ -149,6 +149,12 @@ def children_of(pid):
     return [pid, *map(int, children)]
 
 
+def cpu_s(pids):
+    """CPU seconds that all threads of these processes have used."""
+    return sum(int((thread / "schedstat").read_text().split()[0])
+               for thread in threads_of(pids)) / 1e9
+
+
 def rss_kb(pid):
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):

@@ -29,6 +29,14 @@ static bool has_origin_tls(const struct config *config)
 	return false;
 }
 
+static bool has_tls(const struct config *config)
+{
+	for (uint32_t i = 0; i < config->listen.count; i++)
+		if (config->listen.at[i].tls.count > 0)
+			return true;
+	return false;
+}
+
 static uint64_t buffer_count(const struct config *config, uint32_t worker_count)
 {
 	return times(config->buffers->per_worker, worker_count);
@@ -56,6 +64,8 @@ static uint64_t count_per(const struct config *config, const struct config_bill 
 		return config->origin_connections;
 	case CONFIG_PER_ORIGIN_TLS:
 		return has_origin_tls(config) ? config->origin_connections : 0;
+	case CONFIG_PER_TLS:
+		return has_tls(config) ? config->tls_connections : 0;
 	case CONFIG_PER_BUFFER:
 		return buffer_count(config, worker_count);
 	case CONFIG_PER_BUFFER_BYTE:

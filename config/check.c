@@ -117,6 +117,13 @@ static void check_per_source(struct reading *r)
 			"is above connections; allowed: up to %lu", r->config->connections);
 }
 
+static void check_tls_connections(struct reading *r)
+{
+	if (r->config->tls_connections > r->config->connections)
+		reading_fail(r, r->config, "tls_connections", READING_WHOLE,
+			"is above connections; allowed: up to %lu", r->config->connections);
+}
+
 static void check_state(struct reading *r)
 {
 	size_t max = SOCKET_PATH_MAX - strlen(SOCKET_NAME);
@@ -144,6 +151,26 @@ static void check_listen(struct reading *r)
 			READING_WHOLE);
 	}
 	check_twins(r, &names, "is listened on twice");
+}
+
+static void check_certificate(struct reading *r, const struct config_certificate *files)
+{
+	struct config_fault fault;
+	if (!files->certificate || !files->key || !r->machine->certificate_fault ||
+		!r->machine->certificate_fault(files, &fault))
+		return;
+	if (fault.is_warning)
+		reading_warn(r, files, fault.key, READING_WHOLE, "%s", fault.text);
+	else
+		reading_fail(r, files, fault.key, READING_WHOLE,
+			"is no use: %s; allowed: a file as `sluice keys` says of it", fault.text);
+}
+
+static void check_certificates(struct reading *r)
+{
+	for (uint32_t i = 0; i < r->config->listen.count; i++)
+		for (uint32_t j = 0; j < r->config->listen.at[i].tls.count; j++)
+			check_certificate(r, &r->config->listen.at[i].tls.at[j]);
 }
 
 static void check_head_limits(struct reading *r)
@@ -390,9 +417,11 @@ static void (*const rules[])(struct reading *) = {
 	check_descriptors,
 	check_memory,
 	check_per_source,
+	check_tls_connections,
 	check_state,
 	check_user,
 	check_listen,
+	check_certificates,
 	check_head_limits,
 	check_site_names,
 	check_hosts,

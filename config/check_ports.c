@@ -190,6 +190,7 @@ static void check_listens(struct reading *r, const struct config_ports *ports)
 	}
 }
 
+// Those in use count too: by the very process, maybe, that is to read this configuration next.
 static void check_hugepages(struct reading *r)
 {
 	const struct config *config = r->config;
@@ -197,11 +198,11 @@ static void check_hugepages(struct reading *r)
 		return;
 	uint64_t needed =
 		r->machine->bill.port_bytes(config, config_worker_count(config, r->machine));
-	uint64_t there = r->machine->hugepages_free * r->machine->hugepage_bytes;
+	uint64_t there = r->machine->hugepages * r->machine->hugepage_bytes;
 	if (needed > there)
 		reading_fail(r, config->dpdk, "hugepages", READING_WHOLE,
-			"needs %lu bytes in hugepages; free here: %lu pages of %lu bytes", needed,
-			r->machine->hugepages_free, r->machine->hugepage_bytes);
+			"needs %lu bytes in hugepages; here: %lu pages of %lu bytes", needed,
+			r->machine->hugepages, r->machine->hugepage_bytes);
 }
 
 void check_ports(struct reading *r)

@@ -47,6 +47,11 @@ enum config_same_site {
 	CONFIG_SAME_SITE_NONE,
 };
 
+enum config_https {
+	CONFIG_HTTPS_OFF,
+	CONFIG_HTTPS_REDIRECT,
+};
+
 enum config_mode {
 	CONFIG_MODE_AUTO,
 	CONFIG_MODE_ALWAYS,
@@ -149,9 +154,22 @@ struct config_dpdk {
 	struct config_ports ports;
 };
 
+// Files, all but `ocsp` in PEM.
+struct config_certificate {
+	const char *certificate;
+	const char *key;
+	const char *ocsp; // NULL: none
+};
+
+struct config_certificates {
+	uint32_t count;
+	struct config_certificate *at;
+};
+
 struct config_listen {
 	struct config_address address;
 	bool proxy_protocol;
+	struct config_certificates tls; // none: plain
 };
 
 struct config_listens {
@@ -220,6 +238,9 @@ struct config_site {
 	bool case_sensitive;
 	const char *cookie_domain; // NULL: none
 	enum config_same_site pass_same_site;
+	enum config_https https; // of plain listeners
+	uint64_t https_port;
+	uint64_t hsts_s; // 0: none
 	struct config_rate preflight_rate;
 	struct config_origin *origin;
 	struct config_rooms rooms;
@@ -236,6 +257,8 @@ struct config {
 	uint64_t connections;
 	uint64_t origin_connections;
 	uint64_t connections_per_source;
+	uint64_t tls_connections; // of the connections
+	uint64_t tls_handshakes; // a second and worker; 0: no limit
 	const char *state;
 	const char *user; // NULL: sluice where that user exists
 	uint64_t drain_ms;
@@ -260,6 +283,7 @@ enum config_per {
 	CONFIG_PER_SOCKET, // connections, if they are the kernel's
 	CONFIG_PER_ORIGIN_CONNECTION,
 	CONFIG_PER_ORIGIN_TLS, // origin_connections, if an origin has TLS
+	CONFIG_PER_TLS, // tls_connections, if a listener has TLS
 	CONFIG_PER_BUFFER, // buffers.per_worker of each worker
 	CONFIG_PER_BUFFER_BYTE, // buffers.size of each of them
 	CONFIG_PER_HEAD_BYTE, // http.head_max of each of them
@@ -289,6 +313,14 @@ struct config_bill {
 	uint64_t (*network_bytes)(const struct config *config, uint32_t worker_count);
 };
 
+// What is wrong with the files of a certificate.
+#define CONFIG_FAULT_BYTES 600
+struct config_fault {
+	const char *key; // of struct config_certificate
+	bool is_warning; // they can be used all the same
+	char text[CONFIG_FAULT_BYTES]; // begins with the name of the file
+};
+
 // What `check` measures a configuration against.
 struct config_machine {
 	uint64_t descriptors; // RLIMIT_NOFILE, hard
@@ -298,7 +330,11 @@ struct config_machine {
 	// What is wrong with a file of certificates (NULL: the system's), beginning with its name;
 	// NULL: nothing. Without this function such files are not looked at.
 	const char *(*ca_error)(const char *path);
-	uint64_t hugepages_free, hugepage_bytes; // of the kind of which most memory is free
+	// Whether something is wrong with a certificate and its key. Likewise.
+	bool (*certificate_fault)(
+		const struct config_certificate *files, struct config_fault *fault);
+	uint64_t hugepages, hugepages_free; // of the size that most memory is set aside in
+	uint64_t hugepage_bytes;
 	struct config_bill bill; // no rows: memory is not checked
 };
 
@@ -306,11 +342,12 @@ struct config_machine {
 void config_machine_read(struct config_machine *machine);
 
 // What was wrong: `count` texts of the form `FILE:LINE:COLUMN: ...`, in the order of the file, of
-// which the first CONFIG_ERRORS_MAX are listed. Begin with {0}; config_report_fini() frees the
-// texts.
+// which the first CONFIG_ERRORS_MAX are listed; among them warnings, which do not count. Begin with
+// {0}; config_report_fini() frees the texts.
 struct config_report {
-	uint32_t count;
-	uint32_t listed;
+	uint32_t count; // errors
+	uint32_t listed; // errors and warnings
+	uint32_t warnings; // of those
 	struct config_error *errors;
 };
 

@@ -65,7 +65,7 @@ static void print_value(const struct key *key, FILE *out)
 	const char *text = key->fallback + key_is_required(key);
 	if (key->type == KEY_MAP && strcmp(text, "none") != 0)
 		fputs("\n", out);
-	else if (key->shape == KEY_LIST && text[0] != '[')
+	else if (key->shape == KEY_LIST && key->type != KEY_MAP && text[0] != '[')
 		fprintf(out, " [%s]\n", text);
 	else
 		fprintf(out, " %s\n", text);

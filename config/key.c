@@ -74,9 +74,9 @@ static const struct key_scope scopes[] = {
 #define MAP(s, n, m, o, f, c, h) \
 	{IN(s), #n, &scopes[SCOPE_##o], NULL, f, h, 0, 0, offsetof(struct s, m), KEY_MAP, KEY_ONE, \
 		KEY_##c},
-#define MAPS(s, n, m, o, low, high, c, h) \
-	{IN(s), #n, &scopes[SCOPE_##o], NULL, low ? "!" : "[]", h, low, high, \
-		offsetof(struct s, m), KEY_MAP, KEY_LIST, KEY_##c},
+#define MAPS(s, n, m, o, low, high, f, c, h) \
+	{IN(s), #n, &scopes[SCOPE_##o], NULL, f, h, low, high, offsetof(struct s, m), KEY_MAP, \
+		KEY_LIST, KEY_##c},
 #define LATER(s, n, f, h) {IN(s), #n, NULL, NULL, f, h, 0, 0, 0, KEY_LATER, KEY_ONE, KEY_RESTART},
 const struct key key_table[] = {
 #include "config/keys.def"

@@ -100,8 +100,8 @@ int config_read(const char *path, const char *text, size_t len,
 	read_map(&r, key_root(), root, "", r.config);
 	derive(r.config);
 	check_run(&r);
+	report_sort(report);
 	if (report->count > 0) {
-		report_sort(report);
 		ret = -EINVAL;
 		goto fail;
 	}
@@ -135,6 +135,8 @@ static void derive(struct config *config)
 		config->origin_connections = quarter < 4096 ? quarter : 4096;
 	if (!config->connections_per_source)
 		config->connections_per_source = quarter;
+	if (!config->tls_connections)
+		config->tls_connections = config->connections;
 	for (uint32_t i = 0; i < config->sites.count; i++)
 		for (uint32_t j = 0; j < config->sites.at[i].rooms.count; j++)
 			derive_room(&config->sites.at[i].rooms.at[j]);
@@ -228,6 +230,11 @@ static void apply_fallback(struct reading *r, const struct key *key, const char 
 	assert(!wrong);
 }
 
+static bool is_none(const struct key *key, const struct tree_node *node)
+{
+	return key_may_be_none(key) && node->kind == TREE_SCALAR && strcmp(node->text, "none") == 0;
+}
+
 static void read_list(struct reading *r, const struct key *key, const struct tree_node *list,
 	const char *path, void *base)
 {
@@ -235,6 +242,8 @@ static void read_list(struct reading *r, const struct key *key, const struct tre
 	size_t bytes = key->child ? key->child->bytes : value_bytes(key);
 	uint32_t index = 0;
 
+	if (is_none(key, list))
+		return;
 	if (list->kind != TREE_LIST) {
 		refuse(r, key, base, READING_WHOLE, is_kind[list->kind]);
 		return;
@@ -259,11 +268,9 @@ static void read_list(struct reading *r, const struct key *key, const struct tre
 static void read_mapping(struct reading *r, const struct key *key, const struct tree_node *node,
 	const char *path, void *base)
 {
-	bool is_none = key_may_be_none(key) && node->kind == TREE_SCALAR &&
-		       strcmp(node->text, "none") == 0;
 	if (node->kind == TREE_MAP) {
 		*(void **)member(key, base) = read_child(r, key, node, path);
-	} else if (!is_none) {
+	} else if (!is_none(key, node)) {
 		refuse(r, key, base, READING_WHOLE, is_kind[node->kind]);
 		apply_fallback(r, key, path, base);
 	}

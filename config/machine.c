@@ -39,12 +39,13 @@ static void read_hugepages(struct config_machine *machine)
 		uint64_t kilobytes = 0;
 		if (sscanf(kind->d_name, "hugepages-%lukB", &kilobytes) != 1)
 			continue;
-		uint64_t count = read_pages(kind->d_name, "free_hugepages"),
-			 bytes = kilobytes << 10;
-		if (count * bytes >= machine->hugepages_free * machine->hugepage_bytes) {
-			machine->hugepages_free = count;
-			machine->hugepage_bytes = bytes;
-		}
+		uint64_t bytes = kilobytes << 10;
+		uint64_t count = read_pages(kind->d_name, "nr_hugepages");
+		if (count * bytes < machine->hugepages * machine->hugepage_bytes)
+			continue;
+		machine->hugepages = count;
+		machine->hugepages_free = read_pages(kind->d_name, "free_hugepages");
+		machine->hugepage_bytes = bytes;
 	}
 	if (kinds)
 		closedir(kinds);

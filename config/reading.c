@@ -54,19 +54,15 @@ const char *reading_quote(const char *text, char quoted[READING_QUOTE_BYTES])
 	return quoted;
 }
 
-void reading_fail(struct reading *r, const void *base, const char *key, uint32_t index,
-	const char *format, ...)
-{
-	char text[512], value[READING_QUOTE_BYTES], element[16] = "";
-	va_list values;
+typedef void report_fn(struct config_report *report, const char *file, uint32_t line,
+	uint32_t column, const char *format, ...);
 
-	if (r->report->listed == CONFIG_ERRORS_MAX) {
-		r->report->count++;
-		return;
-	}
-	va_start(values, format);
+static void say(struct reading *r, const void *base, const char *key, uint32_t index,
+	report_fn *report, const char *format, va_list values)
+{
+	char text[1024], value[READING_QUOTE_BYTES], element[16] = "";
+
 	vsnprintf(text, sizeof(text), format, values);
-	va_end(values);
 	if (index != READING_WHOLE)
 		snprintf(element, sizeof(element), "[%u]", index);
 
@@ -77,7 +73,31 @@ void reading_fail(struct reading *r, const void *base, const char *key, uint32_t
 	bool is_shown = node && node->kind == TREE_SCALAR;
 	// A collection that stands below its key is looked for at the key.
 	bool at_key = node && node->key && !is_shown;
-	report_add(r->report, r->file, at_key ? at->key_line : at->line,
+	report(r->report, r->file, at_key ? at->key_line : at->line,
 		at_key ? at->key_column : at->column, "%s%s%s: %s%s%s", owner->path, key, element,
 		is_shown ? reading_quote(node->text, value) : "", is_shown ? " " : "", text);
+}
+
+void reading_fail(struct reading *r, const void *base, const char *key, uint32_t index,
+	const char *format, ...)
+{
+	va_list values;
+
+	if (r->report->listed == CONFIG_ERRORS_MAX) {
+		r->report->count++;
+		return;
+	}
+	va_start(values, format);
+	say(r, base, key, index, report_add, format, values);
+	va_end(values);
+}
+
+void reading_warn(struct reading *r, const void *base, const char *key, uint32_t index,
+	const char *format, ...)
+{
+	va_list values;
+
+	va_start(values, format);
+	say(r, base, key, index, report_warn, format, values);
+	va_end(values);
 }

@@ -49,3 +49,7 @@ const char *reading_quote(const char *text, char quoted[READING_QUOTE_BYTES]);
 //   index  of an element, or READING_WHOLE
 __attribute__((format(printf, 5, 6))) void reading_fail(struct reading *r, const void *base,
 	const char *key, uint32_t index, const char *format, ...);
+
+// Likewise a warning.
+__attribute__((format(printf, 5, 6))) void reading_warn(struct reading *r, const void *base,
+	const char *key, uint32_t index, const char *format, ...);

@@ -20,8 +20,8 @@ static void write_safely(FILE *out, const char *text)
 	}
 }
 
-static char *format_error(
-	const char *file, uint32_t line, uint32_t column, const char *format, va_list values)
+static char *format_error(const char *file, uint32_t line, uint32_t column, const char *mark,
+	const char *format, va_list values)
 {
 	char *text = NULL, *safe = NULL;
 	size_t len;
@@ -31,7 +31,7 @@ static char *format_error(
 		return NULL;
 	if ((out = open_memstream(&safe, &len))) {
 		write_safely(out, file);
-		fprintf(out, ":%u:%u: ", line, column);
+		fprintf(out, ":%u:%u: %s", line, column, mark);
 		write_safely(out, text);
 		fclose(out);
 	}
@@ -39,21 +39,37 @@ static char *format_error(
 	return safe;
 }
 
-void report_add(struct config_report *report, const char *file, uint32_t line, uint32_t column,
-	const char *format, ...)
+// Returns whether there was room and memory for it.
+static bool list(struct config_report *report, const char *file, uint32_t line, uint32_t column,
+	const char *mark, const char *format, va_list values)
 {
-	report->count++;
 	if (!report->errors)
 		report->errors = calloc(CONFIG_ERRORS_MAX, sizeof(report->errors[0]));
 	if (!report->errors || report->listed == CONFIG_ERRORS_MAX)
-		return;
-
-	va_list values;
-	va_start(values, format);
-	char *text = format_error(file, line, column, format, values);
-	va_end(values);
+		return false;
+	char *text = format_error(file, line, column, mark, format, values);
 	if (text)
 		report->errors[report->listed++] = (struct config_error){line, column, text};
+	return text;
+}
+
+void report_add(struct config_report *report, const char *file, uint32_t line, uint32_t column,
+	const char *format, ...)
+{
+	va_list values;
+	va_start(values, format);
+	list(report, file, line, column, "", format, values);
+	va_end(values);
+	report->count++;
+}
+
+void report_warn(struct config_report *report, const char *file, uint32_t line, uint32_t column,
+	const char *format, ...)
+{
+	va_list values;
+	va_start(values, format);
+	report->warnings += list(report, file, line, column, "warning: ", format, values);
+	va_end(values);
 }
 
 static int by_place(const void *a, const void *b)
@@ -76,8 +92,9 @@ void config_report_print(const struct config_report *report, FILE *out)
 {
 	for (uint32_t i = 0; i < report->listed; i++)
 		fprintf(out, "%s\n", report->errors[i].text);
-	if (report->count > report->listed)
-		fprintf(out, "and %u more errors\n", report->count - report->listed);
+	uint32_t listed = report->listed - report->warnings;
+	if (report->count > listed)
+		fprintf(out, "and %u more errors\n", report->count - listed);
 }
 
 void config_report_fini(struct config_report *report)

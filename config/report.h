@@ -8,5 +8,9 @@
 __attribute__((format(printf, 5, 6))) void report_add(struct config_report *report,
 	const char *file, uint32_t line, uint32_t column, const char *format, ...);
 
+// Likewise what is worth a word, but no error: `FILE:LINE:COLUMN: warning: `.
+__attribute__((format(printf, 5, 6))) void report_warn(struct config_report *report,
+	const char *file, uint32_t line, uint32_t column, const char *format, ...);
+
 // Bring the errors into the order of the file.
 void report_sort(struct config_report *report);

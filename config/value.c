@@ -21,8 +21,8 @@ struct unit {
 };
 
 // Largest last, so that a number is shown in the largest unit that divides it.
-static const struct unit duration_units[] = {
-	{"ms", 1}, {"s", S}, {"m", 60 * S}, {"h", 3600 * S}, {"d", 86400 * S}, {NULL, 0}};
+static const struct unit duration_units[] = {{"ms", 1}, {"s", S}, {"m", 60 * S}, {"h", 3600 * S},
+	{"d", 86400 * S}, {"y", 365 * 86400 * S}, {NULL, 0}};
 static const struct unit size_units[] = {
 	{"", 1}, {"k", 1u << 10}, {"m", 1u << 20}, {"g", 1u << 30}, {NULL, 0}};
 static const struct unit rate_units[] = {{"/s", S}, {"/min", 60 * S}, {"/h", 3600 * S}, {NULL, 0}};

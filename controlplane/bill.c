@@ -3,6 +3,7 @@
 
 #include "controlplane/bill.h"
 
+#include "controlplane/certificates.h"
 #include "controlplane/ports.h"
 #include "controlplane/store/store.h"
 #include "controlplane/trusts.h"
@@ -71,6 +72,7 @@ void bill_machine(struct config_machine *machine)
 		{"tickets given back", CONFIG_PER_LEFT, 1,
 			LEFT_BYTES + RECORDS_BYTES + ENDED_BYTES},
 		{"ended sessions", CONFIG_PER_ENDED, 1, ENDED_BYTES},
+		{"TLS of visitors", CONFIG_PER_TLS, 1, tls_stream_bytes() + TLS_VISITOR_BYTES},
 		{"TLS to origins", CONFIG_PER_ORIGIN_TLS, 1, tls_stream_bytes() + TLS_STREAM_BYTES},
 	};
 	static struct config_bill_row rows[sizeof(known) / sizeof(known[0])];
@@ -81,4 +83,5 @@ void bill_machine(struct config_machine *machine)
 		.rows = rows,
 		.port_bytes = ports_bytes,
 		.network_bytes = ports_network_bytes};
+	machine->certificate_fault = certificates_fault;
 }

@@ -58,9 +58,8 @@ static int command_reload(
 		fprintf(text, "%s%s", ret == 0 ? "these keys changed and need a restart:\n" : "",
 			keys);
 	free(keys);
-	if (ret == -EINVAL)
-		config_report_print(&report, text);
-	else if (ret < 0)
+	config_report_print(&report, text);
+	if (ret < 0 && report.count == 0)
 		fprintf(text, "reload: %s; nothing has changed\n", strerror(-ret));
 	config_report_fini(&report);
 	if (ret == 0)

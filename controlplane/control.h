@@ -7,6 +7,7 @@
 //   publish.c    the snapshot
 //   resolve.c    names of origin servers
 //   trusts.c     certificates that origins are verified by
+//   certificates.c  those that visitors are shown
 //   faults.c     when to say why one is not spoken to
 //   ports.c      network ports and their memory
 //   show.c       what `show` says
@@ -24,6 +25,7 @@
 #include "controlplane/store/secrets.h"
 #include "controlplane/store/state.h"
 #include "controlplane/store/store.h"
+#include "controlplane/store/tickets.h"
 #include "dataplane/gate/place.h"
 #include "dataplane/gate/rooms.h"
 #include "dataplane/gate/status.h"
@@ -32,6 +34,7 @@
 #include "dataplane/worker.h"
 
 struct admin;
+struct certificates;
 
 #define CONTROL_SERVERS_MAX 1024u // addresses of all origins
 #define CONTROL_TICK_MS 20 // at least so often; sooner when claims come
@@ -66,6 +69,8 @@ struct control {
 	struct state *state;
 	struct store *store;
 	struct secrets *secrets;
+	struct tickets *tickets;
+	struct certificates *certificates;
 	struct place_file *places;
 	int places_error; // of the last turn; 0: none
 	struct claims *claims;

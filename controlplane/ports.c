@@ -299,8 +299,9 @@ void ports_print(const struct config *config, const struct config_machine *machi
 	uint64_t needed = process_eal_bytes(&eal), page = machine->hugepage_bytes;
 	fprintf(out, "\nports: %lu MB; ", needed / MEGABYTE);
 	if (page)
-		fprintf(out, "of %lu hugepages of %lu kB that hold it %lu are free: ",
-			(needed + page - 1) / page, page >> 10, machine->hugepages_free);
+		fprintf(out, "that is %lu hugepages of %lu kB; of %lu here %lu are free: ",
+			(needed + page - 1) / page, page >> 10, machine->hugepages,
+			machine->hugepages_free);
 	else
 		fputs("no hugepages here: ", out);
 	fputs(eal.has_hugepages ? "used\n" : "not used\n", out);

@@ -3,6 +3,7 @@
 
 #include "controlplane/publish.h"
 
+#include "controlplane/certificates.h"
 #include "controlplane/pages/message.h"
 #include "dataplane/gate/match.h"
 
@@ -55,6 +56,9 @@ static void destroy(struct owner *owner)
 		free(block);
 	}
 	owner->free_origins(owner->snapshot.origins);
+	for (uint32_t i = 0; i < TLS_LISTENERS_MAX; i++)
+		identity_give((struct identity *)(uintptr_t)owner->snapshot.identities[i]);
+	explicit_bzero(&owner->snapshot.ticket_keys, sizeof(owner->snapshot.ticket_keys));
 	explicit_bzero(&owner->snapshot.secrets, sizeof(owner->snapshot.secrets));
 	munmap(owner, sizeof(*owner));
 }
@@ -121,6 +125,8 @@ static void fill_site(
 	site->cookie_domain = copy(owner, from->cookie_domain);
 	site->case_sensitive = from->case_sensitive;
 	site->pass_same_site = (uint8_t)from->pass_same_site;
+	site->https_port = from->https == CONFIG_HTTPS_REDIRECT ? (uint16_t)from->https_port : 0;
+	site->hsts_s = (uint32_t)from->hsts_s;
 	uint64_t per_s = from->preflight_rate.count * 1000 / from->preflight_rate.period_ms;
 	site->preflight_rate = per_s ? (uint32_t)per_s : 1;
 	site->index = index;
@@ -197,6 +203,14 @@ static void fill_trusted(struct owner *owner, const struct config *config)
 	owner->snapshot.trusted_count = count;
 }
 
+static void fill_identities(struct owner *owner, const struct certificates *certificates)
+{
+	for (uint32_t i = 0; i < TLS_LISTENERS_MAX; i++) {
+		struct identity *identity = certificates_of(certificates, i);
+		owner->snapshot.identities[i] = identity ? identity_hold(identity) : NULL;
+	}
+}
+
 struct snapshot *publish_build(const struct publish_input *input)
 {
 	static uint64_t version;
@@ -208,6 +222,8 @@ struct snapshot *publish_build(const struct publish_input *input)
 	owner->snapshot.version = ++version;
 	owner->snapshot.owner = owner;
 	owner->snapshot.secrets = *input->secrets;
+	owner->snapshot.ticket_keys = *input->ticket_keys;
+	fill_identities(owner, input->certificates);
 	owner->snapshot.origins = input->origins;
 	owner->free_origins = input->free_origins;
 	fill_map(owner, input);

@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "dataplane/snapshot.h"
 
+struct certificates;
 struct page;
 struct place_line;
 
@@ -31,6 +32,8 @@ struct publish_input {
 	struct publish_room (*room)(void *context, const struct config_room *room);
 	void *context;
 	const struct token_secrets *secrets;
+	const struct ticket_keys *ticket_keys;
+	const struct certificates *certificates; // each held by the snapshot too
 	const struct page *page; // lives longer than any snapshot
 	const struct origin_table
 		*origins; // owned by the snapshot from now on, freed with free_origins

@@ -4,6 +4,7 @@
 #include "controlplane/reload.h"
 
 #include "controlplane/bill.h"
+#include "controlplane/certificates.h"
 #include "controlplane/log.h"
 #include "controlplane/publish.h"
 #include "controlplane/rooms.h"
@@ -45,6 +46,18 @@ static void fill_secrets(const struct control *c, struct token_secrets *secrets)
 	}
 }
 
+static void fill_ticket_keys(const struct control *c, struct ticket_keys *keys)
+{
+	const uint8_t *seeds[TICKETS_MAX];
+	uint32_t count = tickets_list(c->tickets, seeds);
+	static_assert(TICKETS_MAX <= TICKET_KEYS_MAX && STORE_SECRET_BYTES == TICKET_SEED_BYTES,
+		"a key from each seed");
+	static_assert(TICKETS_EPOCH_S >= TICKET_LIFE_S, "a ticket's key lasts as long as it does");
+	keys->count = 0;
+	for (uint32_t i = 0; i < count; i++)
+		ticket_add(keys, seeds[i]);
+}
+
 void reload_log_level(const struct config *config)
 {
 	static const enum log_level levels[] = {[CONFIG_LOG_ERROR] = LOG_LEVEL_ERROR,
@@ -57,17 +70,22 @@ void reload_log_level(const struct config *config)
 void reload_snapshot(struct control *c)
 {
 	struct token_secrets secrets;
+	struct ticket_keys ticket_keys;
 	fill_secrets(c, &secrets);
+	fill_ticket_keys(c, &ticket_keys);
 	struct origin_table *origins = resolve_table(c->resolve);
 	struct publish_input input = {.config = c->config,
 		.room = room_now,
 		.context = c,
 		.secrets = &secrets,
+		.ticket_keys = &ticket_keys,
+		.certificates = c->certificates,
 		.page = c->page,
 		.origins = origins,
 		.free_origins = resolve_free_table};
 	struct snapshot *snapshot = origins ? publish_build(&input) : NULL;
 	explicit_bzero(&secrets, sizeof(secrets));
+	explicit_bzero(&ticket_keys, sizeof(ticket_keys));
 	if (!snapshot) {
 		resolve_free_table(origins);
 		log_error("no memory for a snapshot: workers keep the one they have");
@@ -87,10 +105,24 @@ static void say_if_unreadable(const struct control *c, FILE *text)
 			c->config_path, c->started->user ? c->started->user : "sluice");
 }
 
+// What the next configuration names. Returns 0, or -errno and nothing is held.
+static int load_files(struct control *c, const struct config *next, struct trusts **trusts,
+	struct certificates **certificates)
+{
+	int ret = trusts_load(next, c->worker_count, trusts);
+	if (ret < 0)
+		return ret;
+	ret = certificates_load(c->started, next, c->certificates, c->worker_count, certificates);
+	if (ret < 0)
+		trusts_free(*trusts);
+	return ret;
+}
+
 int reload(struct control *c, struct config_report *report, FILE *restart)
 {
 	struct config *next;
 	struct trusts *trusts;
+	struct certificates *certificates;
 	struct config_machine machine;
 	bill_machine(&machine);
 	if (claims_is_busy(c->claims)) {
@@ -103,7 +135,7 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 		log_error("reload: %u errors; nothing has changed", report->count);
 		return ret;
 	}
-	if ((ret = trusts_load(next, c->worker_count, &trusts)) < 0) {
+	if ((ret = load_files(c, next, &trusts, &certificates)) < 0) {
 		config_destroy(next);
 		log_error("reload: %s; nothing has changed", strerror(-ret));
 		return ret;
@@ -115,11 +147,14 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 	if (ret < 0) {
 		c->config = before;
 		trusts_free(trusts);
+		certificates_free(certificates);
 		config_destroy(next);
 		log_error("reload: %s; nothing has changed", strerror(-ret));
 		return ret;
 	}
 	resolve_set_config(c->resolve, next, trusts);
+	certificates_free(c->certificates); // snapshots hold what they need
+	c->certificates = certificates;
 	reload_log_level(next);
 	reload_snapshot(c);
 	if (before != c->started)

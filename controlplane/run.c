@@ -10,6 +10,7 @@
 
 #include "controlplane/admin/admin.h"
 #include "controlplane/bill.h"
+#include "controlplane/certificates.h"
 #include "controlplane/commands.h"
 #include "controlplane/listeners.h"
 #include "controlplane/log.h"
@@ -109,6 +110,10 @@ static int start(struct control *c, struct listeners *listeners)
 		return ret;
 	}
 	if ((ret = listeners_open(c->config, c->worker_count, listeners)) < 0)
+		return ret;
+	// Also while root: keys need not be readable by anybody else.
+	ret = certificates_load(c->config, c->config, NULL, c->worker_count, &c->certificates);
+	if (ret < 0)
 		return ret;
 	if ((ret = start_ports(c, &machine)) < 0)
 		return ret;
@@ -219,6 +224,8 @@ static int restore(struct control *c)
 	int ret = secrets_create(c->store, now_ms / 1000, &c->secrets);
 	if (ret < 0)
 		return ret;
+	if ((ret = tickets_create(c->store, now_ms / 1000, &c->tickets)) < 0)
+		return ret;
 	c->claims = claims_create(&plan, c->store, &sets, &seams);
 	if (!c->claims)
 		return -ENOMEM;
@@ -258,6 +265,8 @@ static struct worker_plan worker_plan_of(const struct control *c, unsigned index
 			.fields = (uint32_t)config->http->fields},
 		.head_timeout_ms = (uint32_t)config->http->head_timeout_ms,
 		.idle_timeout_ms = (uint32_t)config->http->idle_timeout_ms,
+		.visitor_tls_max = share_of(config->tls_connections, c->worker_count),
+		.visitor_handshakes = (uint32_t)config->tls_handshakes,
 		.rings = c->rings[index],
 		.control_wake = c->wake_fd};
 	return plan;
@@ -344,8 +353,8 @@ static void on_signal(evutil_socket_t signal, short what, void *context)
 		return;
 	}
 	struct config_report report = {0};
-	if (reload(c, &report, stderr) < 0)
-		config_report_print(&report, stderr);
+	reload(c, &report, stderr);
+	config_report_print(&report, stderr);
 	config_report_fini(&report);
 }
 
@@ -380,6 +389,7 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 	int ret = open_store(c);
 	if (ret < 0 || (ret = open_places(c)) < 0 || (ret = drop_privileges(c)) < 0)
 		return ret;
+	certificates_warn_unreadable(c->config);
 	if ((ret = process_hide_memory()) < 0)
 		return ret;
 	if ((ret = open_words(c)) < 0 || (ret = begin_clock(c)) < 0)
@@ -475,6 +485,8 @@ static void stop(struct control *c)
 	rooms_destroy(c);
 	claims_destroy(c->claims);
 	secrets_destroy(c->secrets);
+	tickets_destroy(c->tickets);
+	certificates_free(c->certificates);
 	store_close(c->store, clock_at(&c->clock, clock_monotonic_us()));
 	place_file_close(c->places);
 	pages_destroy(c->page);

@@ -192,16 +192,17 @@ static void add_origin_counters(struct control *c, json_t *list)
 #undef X
 }
 
-static void add_tls_counters(struct control *c, json_t *list)
+static void add_tls_counters(struct control *c, json_t *list, const char *part,
+	const struct stream_driver *(*driver)(const struct worker *worker))
 {
 	struct tls_counters sum = {0};
 	for (unsigned i = 0; i < c->worker_count; i++) {
-		const struct tls_counters *of = tls_counters(worker_tls(c->workers[i]));
+		const struct tls_counters *of = tls_counters(driver(c->workers[i]));
 #define X(name, text) sum.name += of->name;
 		TLS_COUNTERS(X)
 #undef X
 	}
-#define X(name, text) add_counter(list, "tls", #name, text, sum.name);
+#define X(name, text) add_counter(list, part, #name, text, sum.name);
 	TLS_COUNTERS(X)
 #undef X
 }
@@ -214,7 +215,8 @@ json_t *show_counters(struct control *c)
 	add_socket_counters(c, list);
 	add_port_counters(c, list);
 	add_origin_counters(c, list);
-	add_tls_counters(c, list);
+	add_tls_counters(c, list, "tls", worker_tls);
+	add_tls_counters(c, list, "visitor_tls", worker_visitor_tls);
 #define X(name, text) add_counter(list, "claims", #name, text, claims->name);
 	CLAIMS_COUNTERS(X)
 #undef X

@@ -177,7 +177,9 @@ static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms)
 	watch_origins(c, now_us);
 	rooms_keep(c, now_ms);
 	log_catch_up();
-	if (secrets_poll(c->secrets, now_ms / 1000))
+	bool has_changed = secrets_poll(c->secrets, now_ms / 1000);
+	has_changed |= tickets_poll(c->tickets, now_ms / 1000);
+	if (has_changed)
 		reload_snapshot(c);
 }
 

@@ -72,6 +72,18 @@ static uint32_t renewed_until(const struct worker *w, const struct gate_token *p
 	return renewal->session == pass->token.key ? renewal->expires : 0;
 }
 
+// Whether the request crossed a network as it is, as far as we can know.
+static bool is_plain(const struct worker *w, const struct item *item)
+{
+	const struct gate_site *site = item->request.site;
+	if (item->conn->is_secure || !site || site->https_port == 0)
+		return false; // or it makes no difference
+	const struct http_field *field =
+		http_field_first(&item->head, HTTP_FIELD_x_forwarded_proto);
+	return !field || !snapshot_is_trusted(w->snapshot, item->conn->stream->peer.ip) ||
+	       !span_is_equal_caseless(http_field_value(&item->head, field), SPAN("https"));
+}
+
 static void decide_item(struct worker *w, struct item *item, struct decision *decision)
 {
 	const struct gate_request *request = &item->request;
@@ -83,6 +95,7 @@ static void decide_item(struct worker *w, struct item *item, struct decision *de
 		.pass_has_ended =
 			request->pass && ended_has(words->ended, request->pass->token.key),
 		.pass_renewed = renewed_until(w, request->pass),
+		.is_plain = is_plain(w, item),
 		.is_held = w->is_held,
 		.is_draining = w->is_draining,
 		.is_unhealthy = atomic_load_explicit(&words->is_unhealthy, memory_order_relaxed),
@@ -112,6 +125,7 @@ static void count_decision(
 	static const int16_t counters[] = {[DECIDE_PAGE] = COUNTER_pages,
 		[DECIDE_STATUS] = COUNTER_polls,
 		[DECIDE_UNKNOWN] = COUNTER_unknown,
+		[DECIDE_HTTPS] = COUNTER_sent_to_https,
 		[DECIDE_CROSS_SITE] = COUNTER_cross_site,
 		[DECIDE_UNAVAILABLE] = COUNTER_unguarded_method,
 		[DECIDE_NOT_FOUND] = COUNTER_not_found,
@@ -158,7 +172,7 @@ static bool park(struct worker *w, struct item *item, const struct decision *dec
 	}
 	conn_set_state(conn, CONN_PARKED);
 	w->parked_count++;
-	stream_pause(w->driver, conn->stream);
+	stream_pause(inside_driver(w, conn), conn->stream);
 	client_set_deadline(w, conn, WORKER_CLAIM_MS_MAX);
 	return true;
 }
@@ -177,7 +191,7 @@ struct answer_frame act_frame(const struct worker *w, const struct conn *conn)
 static bool send_reply(struct worker *w, struct conn *conn, size_t bytes)
 {
 	struct span part = {w->reply, bytes};
-	if (stream_write(w->driver, conn->stream, &part, 1) == bytes)
+	if (stream_write(inside_driver(w, conn), conn->stream, &part, 1) == bytes)
 		return true;
 	inside_count(w, COUNTER_write_failed);
 	client_close(w, conn, true);

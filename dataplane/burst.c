@@ -92,7 +92,7 @@ static enum http_result read_head(
 // It sends and does not read its answers: what it has sent waits until it has (STREAM_WRITABLE).
 static void hold(struct worker *w, struct conn *conn, struct span data)
 {
-	stream_pause(w->driver, conn->stream);
+	stream_pause(inside_driver(w, conn), conn->stream);
 	if (client_keep_rest(w, conn, data))
 		conn_set_idle(&w->conns, conn, false);
 }
@@ -101,7 +101,8 @@ void burst_offer(struct worker *w, struct conn *conn, struct span data)
 {
 	assert(conn->state == CONN_HEAD);
 	assert(!conn->is_pending);
-	if (stream_queued(w->driver, conn->stream) > w->driver->queue_high) {
+	const struct stream_driver *driver = inside_driver(w, conn);
+	if (stream_queued(driver, conn->stream) > driver->queue_high) {
 		hold(w, conn, data);
 		return;
 	}
@@ -179,7 +180,7 @@ static void be_idle(struct worker *w, struct conn *conn, bool was_kept)
 {
 	conn_set_idle(&w->conns, conn, true);
 	if (was_kept)
-		stream_resume(w->driver, conn->stream);
+		stream_resume(inside_driver(w, conn), conn->stream);
 }
 
 // Go on with what followed a request, if its connection is ready for the next.

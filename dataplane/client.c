@@ -9,7 +9,8 @@
 #include <assert.h>
 #include <string.h>
 
-static void opened(struct worker *w, struct stream *stream);
+static void opened(struct worker *w, struct stream *stream, bool is_secure);
+static void shaken(struct worker *w, struct conn *conn);
 static void data_came(struct worker *w, struct conn *conn, struct span data);
 static void peer_ended(struct worker *w, struct conn *conn);
 static void client_resume(struct worker *w, struct conn *conn);
@@ -17,8 +18,8 @@ static void client_resume(struct worker *w, struct conn *conn);
 void client_event(struct worker *w, const struct stream_event *event)
 {
 	struct conn *conn = event->stream->user;
-	if (event->kind == STREAM_OPENED) {
-		opened(w, event->stream);
+	if (event->kind == STREAM_OPENED && !conn) {
+		opened(w, event->stream, tls_serves(w->visitor_tls, event->stream->listener));
 		return;
 	}
 	if (!conn)
@@ -28,6 +29,9 @@ void client_event(struct worker *w, const struct stream_event *event)
 	if (event->stream->user != conn || conn->stream != event->stream)
 		return;
 	switch (event->kind) {
+	case STREAM_OPENED:
+		shaken(w, conn);
+		break;
 	case STREAM_DATA:
 		data_came(w, conn, event->data);
 		break;
@@ -54,15 +58,17 @@ void client_set_deadline(struct worker *w, struct conn *conn, uint32_t after_ms)
 	wheel_set(&w->wheel, &conn->deadline, w->now_us + after_ms * 1000ull);
 }
 
-// Answer 503 to somebody who gets no connection, and close.
-static void turn_away(struct worker *w, struct stream *stream)
+// Answer 503 to somebody who gets no connection, and close. Over TLS that would cost a handshake: a
+// reset.
+static void turn_away(struct worker *w, struct stream *stream, bool is_secure)
 {
 	static const struct span answer = SPAN("HTTP/1.1 503 Service Unavailable\r\n"
 					       "Retry-After: 5\r\nCache-Control: no-store\r\n"
 					       "Connection: close\r\nContent-Length: 0\r\n\r\n");
 	stream->user = NULL;
-	stream_write(w->driver, stream, &answer, 1);
-	stream_close(w->driver, stream, false);
+	if (!is_secure)
+		stream_write(w->driver, stream, &answer, 1);
+	stream_close(w->driver, stream, is_secure);
 }
 
 // At nine tenths full, the longest idle makes room.
@@ -76,7 +82,24 @@ static void make_room(struct worker *w)
 	client_close(w, longest, false);
 }
 
-static void opened(struct worker *w, struct stream *stream)
+// Let the connection speak TLS. Returns false if there is no stream for it.
+static bool secure(struct worker *w, struct conn *conn, struct stream *stream)
+{
+	conn->stream = tls_accept(w->visitor_tls, stream, conn);
+	conn->is_secure = conn->is_opening = true;
+	return conn->stream;
+}
+
+// The handshake of a connection is done: its patience begins anew, for a head.
+static void shaken(struct worker *w, struct conn *conn)
+{
+	assert(conn->is_opening);
+	conn->is_opening = false;
+	client_set_deadline(w, conn, w->plan.head_timeout_ms);
+}
+
+// Somebody has connected; with `is_secure` there will be a handshake first.
+static void opened(struct worker *w, struct stream *stream, bool is_secure)
 {
 	inside_count(w, COUNTER_connections);
 	make_room(w);
@@ -85,18 +108,23 @@ static void opened(struct worker *w, struct stream *stream)
 		inside_count(w, COUNTER_table_full);
 	else if (!source_take(w->sources, stream->peer.ip)) {
 		inside_count(w, COUNTER_source_full);
-		turn_away(w, stream);
+		turn_away(w, stream, is_secure);
 		return;
 	}
-	struct conn *conn = conn_take(&w->conns, stream);
+	struct conn *conn = is_full && is_secure ? NULL : conn_take(&w->conns, stream);
 	if (!conn) { // even the reserve is in use
-		turn_away(w, stream);
+		turn_away(w, stream, is_secure);
 		return;
 	}
 	stream->user = conn;
 	conn->worker = w;
 	conn->is_counted = !is_full;
 	memcpy(conn->source_ip, stream->peer.ip, sizeof(conn->source_ip));
+	if (is_secure && !secure(w, conn, stream)) {
+		client_close(w, conn, true);
+		turn_away(w, stream, true);
+		return;
+	}
 	if (is_full) {
 		act_refuse(w, conn, 503);
 		return;
@@ -172,7 +200,7 @@ bool client_keep_rest(struct worker *w, struct conn *conn, struct span rest)
 	if (rest.len == 0)
 		return true;
 	if (conn_keep(conn, w->buffers, w->plan.buffer_bytes, rest)) {
-		stream_pause(w->driver, conn->stream);
+		stream_pause(inside_driver(w, conn), conn->stream);
 		return true;
 	}
 	inside_count(w, conn->buffer ? COUNTER_pipeline_full : COUNTER_buffers_exhausted);
@@ -206,8 +234,8 @@ void client_discard(struct worker *w, struct conn *conn)
 		client_close(w, conn, false);
 		return;
 	}
-	stream_shut(w->driver, conn->stream);
-	stream_resume(w->driver, conn->stream);
+	stream_shut(inside_driver(w, conn), conn->stream);
+	stream_resume(inside_driver(w, conn), conn->stream);
 	client_set_deadline(w, conn, WORKER_DISCARD_MS);
 }
 
@@ -223,7 +251,7 @@ void client_close(struct worker *w, struct conn *conn, bool reset)
 	wheel_remove(&w->wheel, &conn->deadline);
 	if (stream) {
 		stream->user = NULL;
-		stream_close(w->driver, stream, reset);
+		stream_close(inside_driver(w, conn), stream, reset);
 	}
 	conn_give(&w->conns, conn, w->buffers);
 }
@@ -231,7 +259,7 @@ void client_close(struct worker *w, struct conn *conn, bool reset)
 // Look at what the connection has kept, as if it had just arrived.
 static void client_resume(struct worker *w, struct conn *conn)
 {
-	stream_resume(w->driver, conn->stream);
+	stream_resume(inside_driver(w, conn), conn->stream);
 	burst_offer(w, conn, (struct span){0});
 }
 
@@ -239,7 +267,10 @@ static void deadline_passed(struct worker *w, struct conn *conn)
 {
 	switch (conn->state) {
 	case CONN_HEAD:
-		if (conn->is_idle) {
+		if (conn->is_opening) {
+			tls_late(w->visitor_tls, conn->stream);
+			client_close(w, conn, true);
+		} else if (conn->is_idle) {
 			inside_count(w, COUNTER_idle_timeout);
 			client_close(w, conn, false);
 		} else {

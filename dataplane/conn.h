@@ -43,7 +43,8 @@ struct conn {
 	bool is_resumed; // on the worker's list of those to go on with in this turn
 	bool has_ended; // the peer will send no more
 	bool close_after; // close when the answer under way is out
-	bool is_secure; // over TLS
+	bool is_secure; // over TLS: its stream is the worker's `visitor_tls`'s
+	bool is_opening; // the handshake is under way: nothing can be sent
 	bool was_served; // had an answer
 	uint32_t generation; // counts the lives of this struct and the claims made in each; never 0
 			     // while in use
@@ -61,6 +62,7 @@ struct conn {
 	char *extra; // field lines to add, in a buffer of the pool; NULL: none
 	uint32_t extra_bytes;
 	uint32_t expires; // of the pass, unix s
+	uint32_t hsts_s; // of the site, to be told with the answer; 0: nothing
 	uint64_t session, visitor; // 0: none
 	uint8_t secret_id; // that the pass was signed with
 	uint32_t line_id;

@@ -22,6 +22,7 @@
 	X(granted, "passes sent: issued, renewed or repeated") \
 	X(forwarded, "requests forwarded to an origin") \
 	X(preflights, "CORS pre-flights passed") \
+	X(sent_to_https, "308: requests of plain listeners sent to https") \
 	X(left, "visitors that gave back their places or sessions")
 
 // What was refused or dropped, and why.

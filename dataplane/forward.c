@@ -36,15 +36,17 @@ static bool remember(struct worker *w, struct conn *conn, const struct item *ite
 	conn->expires = decision->ends_s;
 	conn->line_id = request->room ? request->room->line_id : 0;
 	conn->room = request->room ? request->room->index : 0;
-	char fields[ANSWER_FIELDS_BYTES_MAX];
+	char fields[ANSWER_FIELDS_BYTES_MAX + ANSWER_HSTS_BYTES_MAX];
 	struct carry_stale stale;
 	struct answer_frame frame = frame_of(w, conn);
 	act_find_stale(w, item, decision->sets_pass, &stale);
 	frame.site = request->site;
 	frame.stale = &stale;
 	size_t bytes = answer_fields(decision, request, &frame, fields);
+	conn->hsts_s = conn->is_secure ? request->site->hsts_s : 0;
 	if (bytes == 0)
 		return true;
+	bytes += answer_hsts(conn->hsts_s, fields + bytes);
 	conn->extra = buffers_take(w->buffers);
 	if (!conn->extra)
 		return false;
@@ -52,6 +54,15 @@ static bool remember(struct worker *w, struct conn *conn, const struct item *ite
 	memcpy(conn->extra, fields, bytes);
 	conn->extra_bytes = (uint32_t)bytes;
 	return true;
+}
+
+// The field lines to add to the answer. They lie in a buffer if some of them are for this visitor.
+static struct span added(struct conn *conn)
+{
+	char *line = conn->worker->hsts;
+	if (conn->extra_bytes > 0)
+		return (struct span){conn->extra, conn->extra_bytes};
+	return (struct span){line, answer_hsts(conn->hsts_s, line)};
 }
 
 // An answer in place of the origin's, with the pass that may have been granted: the session is
@@ -63,10 +74,10 @@ static bool reply_failed(struct worker *w, struct conn *conn, unsigned status)
 	char *blank = memmem(w->reply, bytes, "\r\n\r\n", 4);
 	assert(blank);
 	size_t head = (size_t)(blank - w->reply) + 2;
-	struct span parts[] = {{w->reply, head}, {conn->extra, conn->extra_bytes},
-		{w->reply + head, bytes - head}};
-	size_t all = bytes + conn->extra_bytes;
-	bool is_sent = stream_write(w->driver, conn->stream, parts, 3) == all;
+	struct span more = added(conn);
+	struct span parts[] = {{w->reply, head}, more, {w->reply + head, bytes - head}};
+	size_t all = bytes + more.len;
+	bool is_sent = stream_write(inside_driver(w, conn), conn->stream, parts, 3) == all;
 	conn_drop_extra(conn, w->buffers);
 	if (is_sent)
 		return true;
@@ -129,7 +140,7 @@ static void pass_rest(struct worker *w, struct item *item)
 {
 	struct conn *conn = item->conn;
 	struct span rest = item->rest;
-	stream_resume(w->driver, conn->stream); // first: the exchange may pause it
+	stream_resume(inside_driver(w, conn), conn->stream); // first: the exchange may pause it
 	if (item->is_kept) {
 		conn_drop(conn, w->buffers, item->skip + item->head.head_bytes);
 		rest = (struct span){conn->buffer, conn->buffered};
@@ -168,7 +179,7 @@ void forward(struct worker *w, struct item *item, const struct decision *decisio
 	}
 	if (decision->is_uncounted)
 		report_passed(w, request->room);
-	struct exchange_request begin = {.client_driver = w->driver,
+	struct exchange_request begin = {.client_driver = inside_driver(w, conn),
 		.client = conn->stream,
 		.user = conn,
 		.head = &item->head,
@@ -231,7 +242,7 @@ static void on_answered(void *user, uint16_t status, struct exchange_extra *extr
 {
 	(void)status;
 	struct conn *conn = user;
-	extra->fields = (struct span){conn->extra, conn->extra_bytes};
+	extra->fields = added(conn);
 	extra->date = (struct span){conn->worker->date, strlen(conn->worker->date)};
 	extra->is_private = conn->extra_bytes > 0;
 	extra->close = conn->worker->is_draining;

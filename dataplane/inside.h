@@ -16,6 +16,7 @@
 #include "dataplane/buffers.h"
 #include "dataplane/conn.h"
 #include "dataplane/counters.h"
+#include "dataplane/gate/answer.h"
 #include "dataplane/gate/claim.h"
 #include "dataplane/gate/decide.h"
 #include "dataplane/gate/mac.h"
@@ -89,8 +90,9 @@ struct worker_shown {
 struct worker {
 	struct worker_plan plan;
 	struct stream_driver *driver; // of visitors
-	struct stream_driver *outer; // of origins; may be the same
-	struct stream_driver *tls; // on top of that
+	struct stream_driver *visitor_tls; // on top of it: visitors that came over TLS
+	struct stream_driver *outer; // of origins; may be the same as `driver`
+	struct stream_driver *tls; // on top of that: origins over TLS
 	const struct snapshot *snapshot; // of this turn
 	uint64_t version; // of the one whose origins are in force
 	uint64_t now_us; // CLOCK_MONOTONIC, once a turn
@@ -125,6 +127,7 @@ struct worker {
 	bool has_claims; // pushed this turn: control must wake
 
 	char *reply; // REPLY_BYTES_MAX
+	char hsts[ANSWER_HSTS_BYTES_MAX]; // the field line of one answer
 	struct stream_event events[EVENTS_MAX];
 	struct stream_event outer_events[EVENTS_MAX]; // where `outer` is another driver
 	int outer_count;
@@ -133,6 +136,12 @@ struct worker {
 	struct worker_shown shown __attribute__((aligned(64)));
 	unsigned long thread; // pthread_t
 };
+
+// The driver of a visitor's stream.
+static inline struct stream_driver *inside_driver(const struct worker *w, const struct conn *conn)
+{
+	return conn->is_secure ? w->visitor_tls : w->driver;
+}
 
 // Count one.
 static inline void inside_count(struct worker *w, enum counter which)

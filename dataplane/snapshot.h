@@ -16,6 +16,8 @@
 #include "dataplane/gate/rooms.h"
 #include "dataplane/gate/token.h"
 #include "dataplane/origin/origin_table.h"
+#include "dataplane/tls/ticket.h"
+#include "dataplane/tls/tls.h"
 
 // A network of proxies whose forwarding fields are believed; IPv4 mapped.
 struct snapshot_network {
@@ -28,6 +30,8 @@ struct snapshot {
 	struct gate_map map;
 	struct token_secrets secrets;
 	const struct origin_table *origins; // lives as long as the snapshot
+	const struct identity *identities[TLS_LISTENERS_MAX]; // by listener; NULL: a plain one
+	struct ticket_keys ticket_keys; // of visitors' sessions
 	const struct snapshot_network *trusted;
 	uint32_t trusted_count;
 	void *owner; // control's: what to free with it

@@ -107,6 +107,11 @@ const struct stream_driver *worker_tls(const struct worker *worker)
 	return worker->tls;
 }
 
+const struct stream_driver *worker_visitor_tls(const struct worker *worker)
+{
+	return worker->visitor_tls;
+}
+
 const struct origin *worker_origin(const struct worker *worker)
 {
 	return worker->origin;
@@ -138,7 +143,7 @@ size_t worker_fixed_bytes(void)
 {
 	size_t item = sizeof(struct item) + CARRY_TOKENS_MAX * sizeof(struct mac_job) +
 		      GATE_REQUEST_SCRATCH_BYTES(LINE_BYTES_TYPICAL);
-	return sizeof(struct worker) + tls_fixed_bytes() + BURST_MAX * item + REPLY_BYTES_MAX +
+	return sizeof(struct worker) + 2 * tls_fixed_bytes() + BURST_MAX * item + REPLY_BYTES_MAX +
 	       WORKER_REPORTS_MAX * sizeof(struct claim) +
 	       WORKER_RESERVE * worker_connection_bytes();
 }
@@ -156,6 +161,16 @@ static int create_items(struct worker *w)
 	for (unsigned i = 0; i < BURST_MAX; i++)
 		w->items[i].scratch = memory + i * scratch;
 	return 0;
+}
+
+static bool create_visitor_tls(struct worker *w)
+{
+	struct tls_plan plan = {.inner = w->driver,
+		.worker = w->plan.index,
+		.streams_max = w->plan.visitor_tls_max,
+		.handshakes_per_s = w->plan.visitor_handshakes};
+	w->visitor_tls = tls_create(&plan);
+	return w->visitor_tls;
 }
 
 static void create_origin(struct worker *w)
@@ -185,7 +200,8 @@ static int create(struct worker *w)
 	w->reply = malloc(REPLY_BYTES_MAX); // COLD: at start
 	void *sources = calloc(1, source_table_bytes(w->conns.count_max)); // COLD: at start
 	create_origin(w);
-	if (!w->resumed || !w->reports || !w->reply || !sources || !w->origin) {
+	if (!create_visitor_tls(w) || !w->resumed || !w->reports || !w->reply || !sources ||
+		!w->origin) {
 		free(sources);
 		return -ENOMEM;
 	}
@@ -202,12 +218,14 @@ static void destroy_streams(struct worker *w)
 	origin_destroy(w->origin);
 	if (w->tls)
 		stream_destroy(w->tls);
+	if (w->visitor_tls)
+		stream_destroy(w->visitor_tls);
 	if (w->outer && w->outer != w->driver)
 		stream_destroy(w->outer);
 	if (w->driver)
 		stream_destroy(w->driver);
 	w->origin = NULL;
-	w->tls = w->outer = w->driver = NULL;
+	w->tls = w->visitor_tls = w->outer = w->driver = NULL;
 }
 
 static void destroy(struct worker *w)
@@ -274,12 +292,22 @@ static uint32_t sleep_us(const struct worker *w)
 	if (w->report_count > 0)
 		return 1000; // the ring was full: try again soon
 	uint64_t quiet_us = wheel_quiet_us(&w->wheel, w->now_us, SLEEP_US_MAX);
-	uint64_t origin_us = origin_due_us(w->origin);
-	if (origin_us <= w->now_us)
+	uint64_t origin_us = origin_due_us(w->origin), tls_us = tls_due_us(w->visitor_tls);
+	uint64_t due_us = origin_us < tls_us ? origin_us : tls_us;
+	if (due_us <= w->now_us)
 		return 0;
-	if (origin_us - w->now_us < quiet_us)
-		quiet_us = origin_us - w->now_us;
+	if (due_us - w->now_us < quiet_us)
+		quiet_us = due_us - w->now_us;
 	return (uint32_t)quiet_us;
+}
+
+// Another snapshot than in the last turn.
+static void go_over(struct worker *w)
+{
+	struct tls_service service = {w->snapshot->identities, &w->snapshot->ticket_keys};
+	w->version = w->snapshot->version;
+	origin_set_table(w->origin, w->snapshot->origins);
+	tls_serve(w->visitor_tls, &service);
 }
 
 // What this turn goes by: time, snapshot, what control says.
@@ -296,10 +324,8 @@ static void look_around(struct worker *w)
 	w->is_held = w->now_us > beat_us + SNAPSHOT_HOLD_US;
 	w->is_draining = atomic_load_explicit(&words->draining, memory_order_relaxed);
 	w->snapshot = atomic_load_explicit(&words->current, memory_order_acquire);
-	if (w->version != w->snapshot->version) { // a new one may lie where an old one was
-		w->version = w->snapshot->version;
-		origin_set_table(w->origin, w->snapshot->origins);
-	}
+	if (w->version != w->snapshot->version) // a new one may lie where an old one was
+		go_over(w);
 	if (w->wheel.slots[0].next == NULL)
 		wheel_init(&w->wheel, w->now_us);
 	if (w->date_s != w->now_s) {
@@ -353,9 +379,24 @@ static void pass_tls_events(struct worker *w, const struct stream_event *events,
 			origin_event(w->origin, &w->tls_events[i]);
 }
 
+// Likewise visitors'. What a round has brought is acted on before the next one, which takes its
+// place.
+static void pass_visitor_tls_events(struct worker *w, int event_count)
+{
+	int count;
+	tls_take(w->visitor_tls, w->events, event_count);
+	while ((count = stream_poll(w->visitor_tls, w->tls_events, TLS_EVENTS_MAX, 0)) > 0) {
+		for (int i = 0; i < count; i++)
+			if (w->tls_events[i].kind != STREAM_NONE)
+				client_event(w, &w->tls_events[i]);
+		burst_run(w);
+	}
+}
+
 static void pass_event(struct worker *w, const struct stream_event *event)
 {
-	if (event->kind == STREAM_NONE || tls_carries(w->tls, event->stream))
+	if (event->kind == STREAM_NONE || tls_carries(w->tls, event->stream) ||
+		tls_carries(w->visitor_tls, event->stream))
 		return;
 	if (event->stream->listener == STREAM_CONNECTED)
 		origin_event(w->origin, event);
@@ -369,6 +410,7 @@ static void pass_events(struct worker *w, int event_count)
 		pass_event(w, &w->events[i]);
 	for (int i = 0; i < w->outer_count; i++)
 		pass_event(w, &w->outer_events[i]);
+	pass_visitor_tls_events(w, event_count);
 	if (w->outer == w->driver)
 		pass_tls_events(w, w->events, event_count);
 	else

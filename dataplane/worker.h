@@ -38,6 +38,8 @@ struct worker_plan {
 	uint32_t idle_timeout_ms; // between two requests
 	struct origin_plan origin;
 	uint32_t tls_max; // connections to origins over TLS at once
+	uint32_t visitor_tls_max; // visitors' connections over TLS at once
+	uint32_t visitor_handshakes; // of theirs in a second; 0: as many as come
 	struct stream_driver *driver; // visitors come by it; made by the caller, the worker's from
 				      // worker_start() on, also when that fails
 	struct stream_driver *outer; // origins are reached by it, likewise; NULL: by `driver` too
@@ -69,6 +71,7 @@ unsigned worker_cpu(const struct worker *worker);
 const struct stream_driver *worker_driver(const struct worker *worker);
 const struct stream_driver *worker_outer(const struct worker *worker);
 const struct stream_driver *worker_tls(const struct worker *worker);
+const struct stream_driver *worker_visitor_tls(const struct worker *worker);
 const struct origin *worker_origin(const struct worker *worker);
 uint32_t worker_connections(const struct worker *worker); // open now
 uint32_t worker_busy(const struct worker *worker); // of those, with a request under way

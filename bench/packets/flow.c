@@ -279,10 +279,10 @@ static void take_data(struct flows *f, uint32_t index, const struct wire_segment
 	flow->ack += (uint32_t)segment->payload.len;
 	flow->left -=
 		(uint32_t)(segment->payload.len < flow->left ? segment->payload.len : flow->left);
+	if (++flow->unacked == 2) // RFC 9293 3.8.6.3; one alone is acknowledged by what follows
+		say(f, index, WIRE_ACK, (struct span){0});
 	if (flow->left == 0)
 		answered(f, index);
-	else if (++flow->unacked == 2)
-		say(f, index, WIRE_ACK, (struct span){0});
 }
 
 static void take_syn(struct flows *f, uint32_t index, const struct wire_segment *segment)

@@ -54,6 +54,9 @@ static struct subject subject_of(const struct store_record *r)
 	case STORE_SECRET:
 	case STORE_SECRET_FORGOTTEN:
 		return (struct subject){STORE_SECRET, r->secret.id, 0};
+	case STORE_TICKET:
+	case STORE_TICKET_FORGOTTEN:
+		return (struct subject){STORE_TICKET, r->ticket.epoch, 0};
 	case STORE_CLOCK:
 		return (struct subject){STORE_CLOCK, 0, 0};
 	case STORE_CONFIG:

@@ -42,6 +42,8 @@ enum store_kind {
 	STORE_CLOCK, // clock
 	STORE_CONFIG, // config: added to the history
 	STORE_AUDIT, // audit: added to the history
+	STORE_TICKET, // ticket
+	STORE_TICKET_FORGOTTEN, // ticket: its epoch suffices
 };
 
 struct store_session {
@@ -93,6 +95,12 @@ struct store_audit {
 	const char *text; // who did what, with what result; one line
 };
 
+// What keys of visitors' TLS sessions come from.
+struct store_ticket {
+	uint32_t epoch; // when: counts from 1
+	uint8_t key[STORE_SECRET_BYTES];
+};
+
 struct store_record {
 	uint8_t kind; // enum store_kind
 	union {
@@ -104,6 +112,7 @@ struct store_record {
 		struct store_clock clock;
 		struct store_config config;
 		struct store_audit audit;
+		struct store_ticket ticket;
 	};
 };
 

@@ -189,13 +189,27 @@ static int schema_check(struct store_sqlite *s, const char *path, char *error)
 		return fail(error, -EUCLEAN, path, "not a database of sluice");
 	if (version > STORE_SQLITE_SCHEMA)
 		return fail(error, -ENOTSUP, path, "written by a later version of sluice");
-	if (version != STORE_SQLITE_SCHEMA)
+	if (version < 1)
 		return fail(error, -EUCLEAN, path, "of an unknown version");
 	if (strcmp(verdict, "ok") != 0) {
 		const char *last_line = strrchr(verdict, '\n');
 		return fail(error, -EUCLEAN, path, last_line ? last_line + 1 : verdict);
 	}
 	return 0;
+}
+
+// Bring a database of an earlier version to this one; whole or not at all.
+static int schema_upgrade(struct store_sqlite *s)
+{
+	long version = 0;
+	int ret = query_number(s->db, "PRAGMA user_version", &version);
+	if (ret != SQLITE_OK || version == STORE_SQLITE_SCHEMA)
+		return ret;
+	char *sql = sqlite3_mprintf("BEGIN; %s PRAGMA user_version = %d; COMMIT;",
+		store_sqlite_table_from_1, STORE_SQLITE_SCHEMA);
+	ret = sql ? execute(s->db, sql) : SQLITE_NOMEM;
+	sqlite3_free(sql);
+	return ret;
 }
 
 static int connect_database(struct store_sqlite *s, const char *path)
@@ -229,7 +243,9 @@ static int open_database(struct store_sqlite *s, const struct store_sqlite_plan 
 	ret = schema_check(s, plan->path, error);
 	if (ret < 0)
 		return ret;
-	result = store_sqlite_table_create(s->db, &s->table);
+	result = schema_upgrade(s);
+	if (result == SQLITE_OK)
+		result = store_sqlite_table_create(s->db, &s->table);
 	return result == SQLITE_OK ? 0 : fail_sqlite(s, error, result, plan->path);
 }
 

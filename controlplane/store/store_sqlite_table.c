@@ -12,6 +12,12 @@
 #define STRINGIFY(x) #x
 #define NUMBER(x) STRINGIFY(x)
 
+#define TICKETS \
+	"CREATE TABLE tickets (epoch INTEGER PRIMARY KEY CHECK (epoch > 0)," \
+	" key BLOB NOT NULL) STRICT;"
+
+const char store_sqlite_table_from_1[] = TICKETS;
+
 const char store_sqlite_table_schema[] =
 	"CREATE TABLE sessions (line INTEGER NOT NULL, visitor INTEGER NOT NULL,"
 	" session INTEGER NOT NULL, key INTEGER NOT NULL, expires INTEGER NOT NULL,"
@@ -38,7 +44,7 @@ const char store_sqlite_table_schema[] =
 		STORE_HISTORY_MAX) "; END;"
 				   "CREATE TRIGGER audit_trim AFTER INSERT ON audit BEGIN"
 				   " DELETE FROM audit WHERE id <= new.id - " NUMBER(
-					   STORE_HISTORY_MAX) "; END;";
+					   STORE_HISTORY_MAX) "; END;" TICKETS;
 
 static void bind_session(sqlite3_stmt *to, const struct store_record *r)
 {
@@ -115,6 +121,17 @@ static void bind_audit(sqlite3_stmt *to, const struct store_record *r)
 	sqlite3_bind_text(to, 2, r->audit.text, -1, SQLITE_STATIC);
 }
 
+static void bind_ticket(sqlite3_stmt *to, const struct store_record *r)
+{
+	sqlite3_bind_int64(to, 1, r->ticket.epoch);
+	sqlite3_bind_blob(to, 2, r->ticket.key, STORE_SECRET_BYTES, SQLITE_STATIC);
+}
+
+static void bind_epoch(sqlite3_stmt *to, const struct store_record *r)
+{
+	sqlite3_bind_int64(to, 1, r->ticket.epoch);
+}
+
 #define OF_VISITOR " WHERE line = ?1 AND visitor = ?2"
 
 static const struct {
@@ -134,6 +151,8 @@ static const struct {
 	[STORE_CLOCK] = {"INSERT OR REPLACE INTO clock VALUES (1, ?1)", bind_clock},
 	[STORE_CONFIG] = {"INSERT INTO configs (ms, hash) VALUES (?1, ?2)", bind_config},
 	[STORE_AUDIT] = {"INSERT INTO audit (ms, text) VALUES (?1, ?2)", bind_audit},
+	[STORE_TICKET] = {"INSERT OR REPLACE INTO tickets VALUES (?1, ?2)", bind_ticket},
+	[STORE_TICKET_FORGOTTEN] = {"DELETE FROM tickets WHERE epoch = ?1", bind_epoch},
 };
 #define KINDS (sizeof(writes) / sizeof(writes[0]))
 
@@ -230,6 +249,12 @@ static bool read_audit(sqlite3_stmt *row, struct store_record *r)
 	return read_text(row, 1, &r->audit.text);
 }
 
+static bool read_ticket(sqlite3_stmt *row, struct store_record *r)
+{
+	return read_u32(row, 0, &r->ticket.epoch) && r->ticket.epoch > 0 &&
+	       read_bytes(row, 1, r->ticket.key, STORE_SECRET_BYTES);
+}
+
 static const struct {
 	const char *sql;
 	bool (*read)(sqlite3_stmt *row, struct store_record *r);
@@ -245,6 +270,7 @@ static const struct {
 	[STORE_CLOCK] = {"SELECT ms FROM clock", read_clock},
 	[STORE_CONFIG] = {"SELECT ms, hash FROM configs ORDER BY id", read_config},
 	[STORE_AUDIT] = {"SELECT ms, text FROM audit ORDER BY id", read_audit},
+	[STORE_TICKET] = {"SELECT epoch, key FROM tickets ORDER BY epoch", read_ticket},
 };
 
 struct store_sqlite_table {

@@ -7,8 +7,9 @@
 
 #include "controlplane/store/store.h"
 
-// What makes the tables, for a database that has none.
+// What makes the tables, for a database that has none; and what a database of version 1 lacks.
 extern const char store_sqlite_table_schema[];
+extern const char store_sqlite_table_from_1[];
 
 struct store_sqlite_table;
 

@@ -89,6 +89,8 @@ static struct span reason_of(unsigned code)
 		return SPAN("No Content");
 	case 302:
 		return SPAN("Found");
+	case 308:
+		return SPAN("Permanent Redirect");
 	case 410:
 		return SPAN("Gone");
 	case 429:
@@ -112,6 +114,19 @@ static void put_number_field(struct writer *w, struct span name, uint64_t n)
 	writer_span(w, SPAN("\r\n"));
 }
 
+static void put_hsts(struct writer *w, uint32_t seconds)
+{
+	if (seconds > 0)
+		put_number_field(w, SPAN("Strict-Transport-Security: max-age="), seconds);
+}
+
+size_t answer_hsts(uint32_t seconds, char *out)
+{
+	struct writer w = {out, out + ANSWER_HSTS_BYTES_MAX};
+	put_hsts(&w, seconds);
+	return (size_t)(w.at - out);
+}
+
 // The status line and what every answer has.
 static void put_head(struct writer *w, unsigned code, const struct answer_frame *frame)
 {
@@ -121,6 +136,8 @@ static void put_head(struct writer *w, unsigned code, const struct answer_frame 
 	put_field(w, reason_of(code), SPAN(""));
 	put_field(w, SPAN("Date: "), (struct span){frame->date, DATE_BYTES});
 	writer_span(w, SPAN("Cache-Control: no-store\r\n"));
+	if (frame->is_secure && frame->site)
+		put_hsts(w, frame->site->hsts_s);
 	if (frame->close)
 		writer_span(w, SPAN("Connection: close\r\n"));
 	else if (frame->minor == 0)
@@ -400,6 +417,8 @@ static unsigned code_of(const struct decision *decision, const struct gate_reque
 		return 204;
 	case DECIDE_CROSS_SITE:
 		return 403;
+	case DECIDE_HTTPS:
+		return 308;
 	case DECIDE_REDIRECT:
 		return 302;
 	case DECIDE_UNAVAILABLE:
@@ -417,6 +436,19 @@ static unsigned code_of(const struct decision *decision, const struct gate_reque
 		return 421;
 	}
 	assert(!"an answer");
+}
+
+// A browser keeps the method and the body (RFC 9110 15.4.9); a target of "*" has no path.
+static void put_https(struct writer *w, const struct gate_request *request)
+{
+	uint16_t port = request->site->https_port;
+	writer_span(w, SPAN("Location: https://"));
+	writer_span(w, request->host);
+	if (port != 443) {
+		writer_char(w, ':');
+		writer_number(w, port);
+	}
+	put_field(w, request->target.at[0] == '/' ? request->target : SPAN("/"), SPAN(""));
 }
 
 // Endpoints speak JSON whatever is asked for.
@@ -445,6 +477,9 @@ static void put_rest(struct writer *w, const struct decision *decision,
 		return writer_span(w, SPAN("\r\n"));
 	case DECIDE_LEFT:
 		return writer_span(w, SPAN("\r\n")); // no Content-Length (RFC 9110 8.6)
+	case DECIDE_HTTPS:
+		put_https(w, request);
+		return writer_span(w, SPAN("Content-Length: 0\r\n\r\n"));
 	case DECIDE_REDIRECT:
 		put_field(w, SPAN("Location: "), request->redirect);
 		return writer_span(

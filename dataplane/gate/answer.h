@@ -28,6 +28,12 @@ struct answer_frame {
 	const struct carry_stale *stale; // cookies to expire besides; may be NULL
 };
 
+// Strict-Transport-Security as a field line, or nothing if `seconds` is 0.
+//   out  ANSWER_HSTS_BYTES_MAX
+// Returns the length. Pure; any worker.
+#define ANSWER_HSTS_BYTES_MAX 64u
+size_t answer_hsts(uint32_t seconds, char *out);
+
 // Render what decide() said.
 //   out  ANSWER_BYTES_MAX
 // Returns the length. Pure; any worker.

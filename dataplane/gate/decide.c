@@ -99,6 +99,14 @@ static void look_at_room(struct view *v)
 	look_at_answer(v);
 }
 
+// Whether the site is for https alone. Its health is told anyhow: who asks is no visitor.
+static bool must_be_secure(const struct view *v)
+{
+	const struct gate_request *request = v->request;
+	return v->in->is_plain && request->site && request->site->https_port > 0 &&
+	       request->route != GATE_ROUTE_BAD && request->route != GATE_ROUTE_HEALTH;
+}
+
 void decide(const struct decide_input *input, struct decision *decision)
 {
 	struct view v = {.in = input,
@@ -106,6 +114,10 @@ void decide(const struct decide_input *input, struct decision *decision)
 		.room = input->request->room,
 		.out = decision};
 	*decision = (struct decision){.action = DECIDE_FORWARD};
+	if (must_be_secure(&v))
+		return answer(&v, v.request->target.len < DECIDE_LOCATION_BYTES_MAX - 300
+					  ? DECIDE_HTTPS
+					  : DECIDE_BAD_TARGET);
 	if (v.room)
 		look_at_room(&v);
 	switch ((enum gate_route)v.request->route) {

@@ -17,7 +17,9 @@
 #include "dataplane/gate/status.h"
 #include "dataplane/gate/token.h"
 
-#define DECIDE_LOCATION_BYTES_MAX 8192u // of a redirect; a longer target keeps its ticket
+#define DECIDE_LOCATION_BYTES_MAX \
+	8192u // of a redirect; a longer target keeps its ticket, and is
+	      // bad where it must go to https
 #define DECIDE_REST_S 60u // the longest poll_after where nothing is to be expected soon
 
 enum decide_action {
@@ -33,6 +35,7 @@ enum decide_answer {
 	DECIDE_UNKNOWN, // status poll without a token: 401
 	DECIDE_LEFT, // leave: 204, with control's answer
 	DECIDE_CROSS_SITE, // leave from another site: 403
+	DECIDE_HTTPS, // the same URL by https: 308
 	DECIDE_REDIRECT, // the ticket of the query becomes a cookie: 302 to the same URL without it
 	DECIDE_UNAVAILABLE, // no pass, and not a request that draws; or leave, and control has not
 			    // said that it is done: 503 with Retry-After
@@ -53,6 +56,8 @@ struct decide_input {
 	bool pass_has_ended; // request->pass is in the set of ended sessions
 	uint32_t pass_renewed; // unix s: until when control has renewed its session by the origin's
 			       // command; 0: not that this worker knows
+	bool is_plain; // the visitor came neither over TLS nor, as a trusted proxy says, to one
+		       // that did
 	bool is_held; // control's heartbeat is old: claim nothing
 	bool is_draining; // admit no newcomers
 	bool is_unhealthy; // for the health answer

@@ -57,6 +57,7 @@ void gate_request_read(const struct gate_map *map, const struct http_head *head,
 {
 	memset(request, 0, offsetof(struct gate_request, tokens));
 	request->method = head->method;
+	request->target = head->target;
 	request->has_body = head->body == HTTP_BODY_CHUNKED || head->content_length > 0;
 	request->route = read_route(map, head, scratch, request);
 	if (request->route < GATE_ROUTE_STATUS || request->route > GATE_ROUTE_HEALTH)

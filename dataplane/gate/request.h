@@ -81,6 +81,7 @@ struct gate_request {
 	const struct gate_site *site; // NULL if none answers to the host
 	const struct gate_room *room; // GUARDED and the endpoints of a room; else NULL
 	struct span host; // matched, normalised: the origin's Host; in the scratch
+	struct span target; // as sent, from its path on
 	struct span redirect; // the target without `sluice_ticket`, in the scratch; at == NULL if
 			      // it carries none
 

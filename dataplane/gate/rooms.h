@@ -62,6 +62,8 @@ struct gate_site {
 	struct span cookie_domain; // empty: none
 	bool case_sensitive;
 	uint8_t pass_same_site; // enum gate_same_site; of a pass over TLS
+	uint16_t https_port; // visitors of plain listeners are sent there; 0: they are not
+	uint32_t hsts_s; // told over TLS: how long to use https alone; 0: nothing is told
 	uint32_t preflight_rate; // CORS pre-flights that pass in a second
 	uint16_t index;
 	uint16_t origin; // index of the origin in the snapshot

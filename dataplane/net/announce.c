@@ -4,6 +4,7 @@
 #include "dataplane/net/announce.h"
 
 #include "dataplane/net/arp.h"
+#include "dataplane/net/mld.h"
 #include "dataplane/net/nd.h"
 
 static void announce(struct net *n, uint16_t port, const uint8_t ip[16], bool probes);
@@ -34,6 +35,8 @@ void announce_due(struct net *n)
 		const struct net_port_plan *p = &n->plan.ports[port];
 		if (a->rounds == 0 || a->due_us > n->driver.now_us)
 			continue;
+		if (a->address == 0) // before its neighbours can ask, and a switch must let them
+			mld_report(n, port);
 		if (a->address < p->address_count)
 			announce(n, port, p->addresses[a->address++].ip, a->probes);
 		if (a->address < p->address_count)

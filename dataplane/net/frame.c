@@ -164,23 +164,24 @@ static void read_ipv6(const struct net_port_plan *port, struct span bytes,
 	f->hop_limit = (uint8_t)bytes.at[7];
 	f->body = span_from(bytes, FRAME_IPV6_BYTES);
 	bool is_ours = !frame_is_ipv4(s->local.ip) && frame_is_ours(port, s->local.ip);
-	if (!is_ours && !(protocol == IPPROTO_ICMPV6 && is_node_group(s->local.ip))) {
+	if (!is_ours && !is_node_group(s->local.ip)) {
 		leave(f, protocol, f->body);
 		return;
 	}
-	// Who has no address yet may ask whether somebody has the one it wants (RFC 4862 5.4.2).
-	bool is_peer = !frame_is_ipv4(s->peer.ip) && frame_is_peer(port, s->peer.ip);
-	if (!is_peer && !(protocol == IPPROTO_ICMPV6 && is_unspecified(s->peer.ip))) {
-		drop(f, NET_source_bad);
+	int why = walk_extensions(&f->body, &protocol);
+	if (why >= 0) {
+		drop(f, (enum net_counter)why);
 		return;
 	}
-	int why = walk_extensions(&f->body, &protocol);
-	if (why >= 0)
-		drop(f, (enum net_counter)why);
-	else if (protocol == IPPROTO_TCP)
-		read_segment(checked.l4, f, s);
-	else if (protocol == IPPROTO_ICMPV6)
+	// Who has no address yet may ask whether somebody has the one it wants (RFC 4862 5.4.2).
+	bool is_icmp = protocol == IPPROTO_ICMPV6;
+	bool is_peer = !frame_is_ipv4(s->peer.ip) && frame_is_peer(port, s->peer.ip);
+	if (!is_peer && !(is_icmp && is_unspecified(s->peer.ip)))
+		drop(f, NET_source_bad);
+	else if (is_icmp)
 		f->kind = FRAME_IS_ICMP6;
+	else if (protocol == IPPROTO_TCP && is_ours)
+		read_segment(checked.l4, f, s);
 	else
 		leave(f, protocol, f->body);
 }

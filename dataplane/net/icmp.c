@@ -10,6 +10,7 @@
 #include "dataplane/net/icmp.h"
 
 #include "dataplane/net/checksum.h"
+#include "dataplane/net/mld.h"
 #include "dataplane/net/nd.h"
 #include "dataplane/net/packet.h"
 #include "dataplane/net/steer.h"
@@ -72,6 +73,8 @@ enum net_fate icmp_input(
 	uint8_t type = (uint8_t)frame->body.at[0], code = (uint8_t)frame->body.at[1];
 	if (!is_ipv4 && (type == ND_SOLICITATION || type == ND_ADVERTISEMENT))
 		return nd_input(n, frame, segment);
+	if (!is_ipv4 && type == MLD_QUERY)
+		return mld_input(n, frame, segment);
 	if (frame->is_to_group || segment->local.ip[0] == 0xff)
 		return NET_FATE_NOT_OURS; // nothing else sent to all is answered
 	if (type == (is_ipv4 ? ECHO : ECHO_6)) {

@@ -1,6 +1,6 @@
 // ICMP (RFC 792) and ICMPv6 (RFC 4443): echo answered, at a limited rate; "too big" handed to TCP
-// (RFC 1191, RFC 8201), validated (RFC 5927). Neighbour discovery is passed to nd.h; all else is
-// not for sluice.
+// (RFC 1191, RFC 8201), validated (RFC 5927). Neighbour discovery is passed to nd.h, queries for
+// listeners to mld.h; all else is not for sluice.
 #pragma once
 
 #include "dataplane/net/inside.h"

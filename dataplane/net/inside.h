@@ -34,6 +34,7 @@ struct net_announcement {
 	unsigned address; // the next of this round
 	uint64_t due_us; // of this round
 	uint64_t defended_us;
+	uint64_t report_us; // when a multicast listener report is due (mld.h); 0: none
 };
 
 struct net {

@@ -91,7 +91,7 @@ bool net_is_full(const struct stream_driver *driver);
 	X(echo_answered, "echo requests answered") \
 	X(arp_bad, "ARP messages dropped: malformed") \
 	X(arp_answered, "ARP requests answered") \
-	X(nd_bad, "neighbour discovery dropped: malformed, or from beyond the link") \
+	X(nd_bad, "neighbour discovery, listener queries dropped: malformed, not from the link") \
 	X(nd_answered, "neighbour solicitations answered") \
 	X(announced, "gratuitous ARP and unsolicited advertisements sent") \
 	X(address_conflict, "messages of another host that uses an address of ours") \

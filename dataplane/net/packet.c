@@ -61,7 +61,7 @@ static void write_ipv6(const struct packet *p, uint8_t *at)
 	uint16_t len = htons((uint16_t)p->len);
 	memcpy(at, &first, sizeof(first));
 	memcpy(at + 4, &len, sizeof(len));
-	at[6] = p->protocol;
+	at[6] = p->hop_by_hop ? IPPROTO_HOPOPTS : p->protocol;
 	at[7] = p->hop_limit;
 	memcpy(at + 8, p->from, 16);
 	memcpy(at + 24, p->to, 16);
@@ -80,7 +80,9 @@ void packet_finish(const struct packet *p, struct rte_mbuf *buffer)
 	else
 		write_ipv6(p, at + ethernet);
 	uint64_t flags = is_ipv4 && p->port->fills_ip ? RTE_MBUF_F_TX_IP_CKSUM : 0;
-	uint64_t pseudo = p->has_pseudo ? checksum_pseudo(p->from, p->to, p->protocol, p->len) : 0;
+	uint64_t pseudo =
+		p->has_pseudo ? checksum_pseudo(p->from, p->to, p->protocol, p->len - p->hop_by_hop)
+			      : 0;
 	uint16_t checksum;
 	if (p->protocol == IPPROTO_TCP && p->port->fills_l4) {
 		checksum = checksum_fold(pseudo);

@@ -27,7 +27,8 @@ struct packet {
 	uint8_t protocol;
 	uint8_t hop_limit;
 	uint32_t flow; // label of IPv6, 20 bits
-	unsigned len; // of what follows the IP header
+	unsigned hop_by_hop; // bytes of such a header at the front, of IPv6
+	unsigned len; // of what follows the IP header, that with it
 	unsigned sum_at; // where in it the checksum stands
 	uint64_t sum; // of it, the checksum counting as 0; ignored for TCP where the device fills
 	bool has_pseudo; // the checksum covers a pseudo-header: all but ICMP of IPv4

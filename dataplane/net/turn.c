@@ -11,6 +11,7 @@
 #include "dataplane/net/arp.h"
 #include "dataplane/net/icmp.h"
 #include "dataplane/net/inside.h"
+#include "dataplane/net/mld.h"
 #include "dataplane/net/nd.h"
 #include "dataplane/net/share.h"
 
@@ -200,6 +201,7 @@ static void tend(struct net *n)
 			announce_port(n, port, is_first);
 	}
 	announce_due(n);
+	mld_due(n);
 	struct neighbour_question question;
 	if (!neighbour_due(n->shared->neighbours, n->driver.now_us, &question))
 		return;

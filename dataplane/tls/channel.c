@@ -16,7 +16,9 @@
 static const uint8_t moves[] = {
 	[CHANNEL_FREE] = 1 << CHANNEL_CONNECTING,
 	[CHANNEL_CONNECTING] = 1 << CHANNEL_HANDSHAKE | 1 << CHANNEL_CLOSED | 1 << CHANNEL_FREE,
-	[CHANNEL_HANDSHAKE] = 1 << CHANNEL_OPEN | 1 << CHANNEL_CLOSED | 1 << CHANNEL_FREE,
+	[CHANNEL_HANDSHAKE] =
+		1 << CHANNEL_WAITING | 1 << CHANNEL_OPEN | 1 << CHANNEL_CLOSED | 1 << CHANNEL_FREE,
+	[CHANNEL_WAITING] = 1 << CHANNEL_HANDSHAKE | 1 << CHANNEL_CLOSED | 1 << CHANNEL_FREE,
 	[CHANNEL_OPEN] = 1 << CHANNEL_CLOSED | 1 << CHANNEL_FREE,
 	[CHANNEL_CLOSED] = 1 << CHANNEL_FREE,
 };
@@ -24,7 +26,11 @@ static const uint8_t moves[] = {
 void channel_set_state(struct channel *channel, enum channel_state to)
 {
 	assert(moves[channel->state] & 1u << to);
-	channel->state = to;
+	if (channel->state == CHANNEL_WAITING)
+		TAILQ_REMOVE(&channel->tls->waiting, channel, siblings);
+	if (to == CHANNEL_WAITING)
+		TAILQ_INSERT_TAIL(&channel->tls->waiting, channel, siblings);
+	channel->state = (uint8_t)to;
 }
 
 struct channel *channel_take(struct tls *tls)
@@ -36,7 +42,7 @@ struct channel *channel_take(struct tls *tls)
 		channel = &tls->channels[--tls->uncut_count];
 	else
 		return NULL;
-	*channel = (struct channel){.carrier = {.inner_driver = tls->inner}};
+	*channel = (struct channel){.tls = tls, .carrier = {.inner_driver = tls->inner}};
 	tls->used_count++;
 	return channel;
 }
@@ -102,7 +108,8 @@ static void fail_handshake(struct tls *tls, struct channel *channel, uint32_t fa
 	} else {
 		tls->counters.handshake_protocol++;
 	}
-	peer_note(channel->peer, fault);
+	if (channel->peer)
+		peer_note(channel->peer, fault);
 	end(tls, channel, error);
 }
 
@@ -112,27 +119,104 @@ static void fail_full(struct tls *tls, struct channel *channel)
 	end(tls, channel, ENOBUFS);
 }
 
+// ---- Turns ----
+//
+// Handshakes are the costliest thing that a visitor can ask for before we know anything of it.
+// Their rate is bounded by a bucket that holds HANDSHAKE_BURST_NS of it, kept as the time up to
+// which it is used up; who finds it empty waits behind who came before.
+
+#define HANDSHAKE_BURST_NS 100000000u
+
+static uint64_t now_ns(const struct tls *tls)
+{
+	return tls->driver.now_us * 1000;
+}
+
+// How far the bucket may be used up ahead of time, before one more.
+static uint64_t slack_ns(const struct tls *tls)
+{
+	return tls->handshake_ns < HANDSHAKE_BURST_NS ? HANDSHAKE_BURST_NS - tls->handshake_ns : 0;
+}
+
+static bool has_turn_left(const struct tls *tls)
+{
+	return tls->turns_ns <= now_ns(tls) + slack_ns(tls);
+}
+
+static void use_turn(struct tls *tls)
+{
+	if (tls->turns_ns < now_ns(tls))
+		tls->turns_ns = now_ns(tls);
+	tls->turns_ns += tls->handshake_ns;
+}
+
+bool channel_take_turn(struct tls *tls)
+{
+	if (!TAILQ_EMPTY(&tls->waiting) || !has_turn_left(tls))
+		return false;
+	use_turn(tls);
+	return true;
+}
+
+uint64_t channel_turn_us(const struct tls *tls)
+{
+	if (TAILQ_EMPTY(&tls->waiting))
+		return UINT64_MAX;
+	uint64_t slack = slack_ns(tls);
+	return tls->turns_ns <= slack ? 0 : (tls->turns_ns - slack + 999) / 1000;
+}
+
+// Its hello is all that a client has to say for now; what comes behind is none that we asked for.
+static void wait_for_turn(struct tls *tls, struct channel *channel)
+{
+	if (channel->carrier.in.len > 0) {
+		fail_handshake(tls, channel, FAULT_UNKNOWN);
+		return;
+	}
+	tls->counters.put_off++;
+	channel_set_state(channel, CHANNEL_WAITING);
+	stream_pause(tls->inner, channel->carrier.inner);
+}
+
 static void go_on_with_handshake(struct tls *tls, struct channel *channel)
 {
 	SSL *ssl = channel->ssl;
 	ERR_clear_error();
 	int ret = SSL_do_handshake(ssl);
 	if (ret != 1) {
-		if (SSL_get_error(ssl, ret) == SSL_ERROR_WANT_READ)
+		int reason = SSL_get_error(ssl, ret);
+		if (reason == SSL_ERROR_WANT_CLIENT_HELLO_CB)
+			wait_for_turn(tls, channel);
+		else if (reason == SSL_ERROR_WANT_READ)
 			return;
-		if (channel->carrier.is_full)
+		else if (channel->carrier.is_full)
 			fail_full(tls, channel);
 		else
 			fail_handshake(tls, channel, fault_of(ssl));
 		return;
 	}
-	assert(SSL_get_verify_mode(ssl) == SSL_VERIFY_PEER);
-	assert(SSL_get_verify_result(ssl) == X509_V_OK);
+	if (channel->peer) {
+		assert(SSL_get_verify_mode(ssl) == SSL_VERIFY_PEER);
+		assert(SSL_get_verify_result(ssl) == X509_V_OK);
+		peer_note(channel->peer, 0);
+	}
 	tls->counters.handshakes++;
 	tls->counters.resumed += SSL_session_reused(ssl);
-	peer_note(channel->peer, 0);
 	channel_set_state(channel, CHANNEL_OPEN);
 	emit(tls, channel, STREAM_OPENED);
+}
+
+void channel_go_on_waiting(struct tls *tls, int events_max)
+{
+	struct channel *channel;
+	while ((channel = TAILQ_FIRST(&tls->waiting)) && has_turn_left(tls) &&
+		tls->event_count + CHANNEL_EVENTS_MAX <= events_max) {
+		use_turn(tls);
+		channel->has_turn = true;
+		channel_set_state(channel, CHANNEL_HANDSHAKE);
+		stream_resume(tls->inner, channel->carrier.inner);
+		go_on_with_handshake(tls, channel);
+	}
 }
 
 // ---- Plain text ----
@@ -187,10 +271,36 @@ static bool take_plain(struct tls *tls, struct channel *channel)
 
 // ---- Events of the inner stream ----
 
+// A few bytes can say that a hello of 128 kB follows, for which OpenSSL makes room at once. No
+// honest one comes near, nor in a record too short for the message's head.
+static bool hello_is_sane(struct channel *channel)
+{
+	uint8_t room = CHANNEL_HELLO_BYTES - channel->hello_seen;
+	size_t len = channel->carrier.in.len < room ? channel->carrier.in.len : room;
+	const uint8_t *hello = channel->hello;
+	memcpy(channel->hello + channel->hello_seen, channel->carrier.in.at, len);
+	channel->hello_seen += (uint8_t)len;
+	if (channel->hello_seen < CHANNEL_HELLO_BYTES || hello[0] != SSL3_RT_HANDSHAKE)
+		return true; // OpenSSL says what is wrong with it
+	unsigned record = hello[3] << 8 | hello[4];
+	unsigned message = hello[6] << 16 | hello[7] << 8 | hello[8];
+	return record >= 4 && message <= TLS_HELLO_BYTES_MAX;
+}
+
 static bool take_data(struct tls *tls, struct channel *channel)
 {
-	if (channel->state == CHANNEL_HANDSHAKE)
+	if (channel->state == CHANNEL_WAITING) {
+		fail_handshake(tls, channel, FAULT_UNKNOWN);
+		return true;
+	}
+	if (channel->state == CHANNEL_HANDSHAKE) {
+		if (!channel->peer && channel->hello_seen < CHANNEL_HELLO_BYTES &&
+			!hello_is_sane(channel)) {
+			fail_handshake(tls, channel, FAULT_UNKNOWN);
+			return true;
+		}
 		go_on_with_handshake(tls, channel);
+	}
 	if (channel->state == CHANNEL_OPEN && !channel->has_ended)
 		return take_plain(tls, channel);
 	channel->carrier.in = SPAN("");
@@ -200,7 +310,7 @@ static bool take_data(struct tls *tls, struct channel *channel)
 // The connection ends in one direction, or in both, with an error or without.
 static void take_cut(struct tls *tls, struct channel *channel, int error)
 {
-	if (channel->state == CHANNEL_HANDSHAKE) {
+	if (channel->state == CHANNEL_HANDSHAKE || channel->state == CHANNEL_WAITING) {
 		fail_handshake(tls, channel, FAULT_CUT);
 		return;
 	}

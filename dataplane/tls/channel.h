@@ -1,8 +1,12 @@
-// A channel: one TLS stream, from the connect to its end, and the driver that all of them share.
+// A channel: one TLS stream, from the connect or the accept to its end, and the driver that all of
+// them share.
 //
+//                            WAITING
+//                              ▲▼
 //   FREE ──▶ CONNECTING ──▶ HANDSHAKE ──▶ OPEN ──▶ CLOSED ──▶ FREE
 //                 └──────────────┴──────────────────▲
 //
+// WAITING: a visitor's hello is there, and the handshake goes on when its turn comes.
 // CLOSED: STREAM_CLOSED is in the events handed over; the next turn frees it. What its owner closes
 // is free at once.
 #pragma once
@@ -10,24 +14,32 @@
 #include <sys/queue.h>
 
 #include "dataplane/tls/bio.h"
+#include "dataplane/tls/ticket.h"
 #include "dataplane/tls/tls.h"
 
 enum channel_state {
 	CHANNEL_FREE,
 	CHANNEL_CONNECTING, // the inner stream is not open yet
 	CHANNEL_HANDSHAKE,
+	CHANNEL_WAITING, // on the list of those
 	CHANNEL_OPEN,
 	CHANNEL_CLOSED,
 };
 
+#define CHANNEL_HELLO_BYTES 9 // a record's head, and that of the message in it
+
 struct channel {
 	struct stream stream; // first: a struct stream of ours is a struct channel
+	struct tls *tls;
 	struct bio_stream carrier; // its `inner` is NULL once the inner driver has taken it back
 	struct ssl_st *ssl; // NULL when FREE or CLOSED
-	struct peer *peer;
+	struct peer *peer; // NULL: we are the server
 	uint8_t state; // enum channel_state
 	bool has_ended; // close_notify came
-	TAILQ_ENTRY(channel) siblings; // the free ones', or the closed ones'
+	bool has_turn; // a visitor's: its handshake may go on
+	uint8_t hello_seen; // bytes in `hello`
+	uint8_t hello[CHANNEL_HELLO_BYTES]; // how a visitor began
+	TAILQ_ENTRY(channel) siblings; // the free ones', the closed ones', or those that wait
 };
 TAILQ_HEAD(channel_list, channel);
 
@@ -41,6 +53,13 @@ struct tls {
 	uint32_t uncut_count; // channels never used yet
 	uint32_t used_count; // channels not free
 	struct channel_list free, closed;
+
+	// as a server
+	struct tls_service service;
+	struct evp_cipher_st *ticket_cipher; // fetched once
+	struct channel_list waiting; // the longest first
+	uint64_t handshake_ns; // each; 0: as many as come
+	uint64_t turns_ns; // when the next handshake would begin if all came evenly
 
 	// the turn in hand
 	const struct stream_event *burst; // the inner driver's
@@ -64,6 +83,15 @@ void channel_give(struct tls *tls, struct channel *channel);
 
 // The only way to change its state; asserts that the move is allowed.
 void channel_set_state(struct channel *channel, enum channel_state to);
+
+// Whether one more handshake may go on in this turn; then it is counted against the rate.
+bool channel_take_turn(struct tls *tls);
+
+// When that will be so for the first of those that wait; UINT64_MAX: none waits.
+uint64_t channel_turn_us(const struct tls *tls);
+
+// Go on with those that wait and may, as far as the round has room for their events.
+void channel_go_on_waiting(struct tls *tls, int events_max);
 
 // Let go of what OpenSSL holds for it, leaving its session fit to be resumed.
 void channel_release(struct channel *channel);

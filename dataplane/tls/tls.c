@@ -10,6 +10,8 @@
 
 #include "dataplane/tls/channel.h"
 #include "dataplane/tls/fault.h"
+#include "dataplane/tls/identity.h"
+#include "dataplane/tls/server.h"
 #include "dataplane/tls/trust.h"
 
 #include <assert.h>
@@ -19,6 +21,8 @@
 #include <stdlib.h>
 
 static const struct stream_driver_ops ops;
+static const struct ticket_keys no_keys;
+static const struct identity *const nobody[TLS_LISTENERS_MAX];
 
 static struct tls *tls_of(const struct stream_driver *driver)
 {
@@ -42,10 +46,14 @@ struct stream_driver *tls_create(const struct tls_plan *plan)
 	tls->worker = plan->worker;
 	TAILQ_INIT(&tls->free);
 	TAILQ_INIT(&tls->closed);
+	TAILQ_INIT(&tls->waiting);
+	tls->handshake_ns = plan->handshakes_per_s ? 1000000000 / plan->handshakes_per_s : 0;
+	tls->service = (struct tls_service){nobody, &no_keys};
+	tls->ticket_cipher = EVP_CIPHER_fetch(NULL, "AES-256-CBC", NULL);
 	tls->channel_max = tls->uncut_count = plan->streams_max;
 	tls->channels = calloc(plan->streams_max, sizeof(struct channel)); // COLD: at start
 	tls->methods = bio_methods();
-	if (tls->channels && tls->methods)
+	if (tls->channels && tls->methods && tls->ticket_cipher)
 		return &tls->driver;
 	stream_destroy(&tls->driver);
 	return NULL;
@@ -58,6 +66,7 @@ static void destroy(struct stream_driver *driver)
 		assert(!tls->channels[i].ssl);
 	free(tls->channels);
 	BIO_meth_free(tls->methods);
+	EVP_CIPHER_free(tls->ticket_cipher);
 	free(tls);
 }
 
@@ -124,7 +133,52 @@ static int poll_round(
 		tls->is_begun = false;
 	}
 	assert(tls->event_count > 0 || tls->burst_at == tls->burst_count);
+	if (tls->burst_at == tls->burst_count)
+		channel_go_on_waiting(tls, events_max);
 	return tls->event_count;
+}
+
+uint64_t tls_due_us(const struct stream_driver *tls)
+{
+	return channel_turn_us(tls_of(tls));
+}
+
+// ---- Accepts ----
+
+void tls_serve(struct stream_driver *tls, const struct tls_service *service)
+{
+	assert(service->identities);
+	assert(service->ticket_keys);
+	tls_of(tls)->service = *service;
+}
+
+bool tls_serves(const struct stream_driver *tls, unsigned listener)
+{
+	assert(listener < TLS_LISTENERS_MAX);
+	return tls_of(tls)->service.identities[listener];
+}
+
+struct stream *tls_accept(struct stream_driver *driver, struct stream *inner, void *user)
+{
+	struct tls *tls = tls_of(driver);
+	assert(tls_serves(driver, inner->listener));
+	struct channel *channel = channel_take(tls);
+	if (!channel) {
+		tls->counters.stream_none++;
+		return NULL;
+	}
+	channel->stream = *inner;
+	channel->stream.user = user;
+	channel_set_state(channel, CHANNEL_CONNECTING);
+	channel->ssl = server_begin(tls, channel);
+	if (!channel->ssl) {
+		tls->counters.memory_none++;
+		channel_give(tls, channel);
+		return NULL;
+	}
+	channel->carrier.inner = inner;
+	inner->user = channel;
+	return &channel->stream;
 }
 
 // ---- Connects ----
@@ -299,10 +353,11 @@ static void resume_stream(struct stream_driver *driver, struct stream *stream)
 void tls_late(struct stream_driver *tls, struct stream *stream)
 {
 	struct channel *channel = channel_of(stream);
-	if (channel->state != CHANNEL_HANDSHAKE)
+	if (channel->state != CHANNEL_HANDSHAKE && channel->state != CHANNEL_WAITING)
 		return; // the connection itself is late
 	tls_of(tls)->counters.handshake_late++;
-	peer_note(channel->peer, FAULT_LATE);
+	if (channel->peer)
+		peer_note(channel->peer, FAULT_LATE);
 }
 
 static const struct stream_driver_ops ops = {

@@ -185,6 +185,8 @@ void ethdev_close(struct ethdev *devices)
 		return;
 	for (unsigned i = 0; i < devices->worker_count; i++)
 		free_worker(&devices->workers[i]);
+	// Without its privileges a process cannot take its XDP program along; see the README.
+	rte_log_set_level_pattern("pmd.net.af_xdp", RTE_LOG_CRIT);
 	for (unsigned i = devices->all_count; i-- > 0;)
 		port_close(&devices->ports[i]);
 	// Devices may hold buffers of any pool until they are closed.
@@ -221,7 +223,7 @@ static void enter(struct ethdev_worker *w)
 	if (rte_lcore_id() == LCORE_ID_ANY)
 		rte_thread_register(); // without, it goes slower
 	ticks_init(&w->ticks, ticks_is_invariant());
-	w->now_us = ticks_now_us(&w->ticks);
+	w->now_us = ticks_now_us(&w->ticks) - SECOND_US; // so that buckets are full
 	w->has_entered = true;
 }
 

@@ -6,6 +6,7 @@
 // port with one send queue. Each class of frames has a rate, so that a flood at the NIC does not
 // become one of the kernel; frames out of the tap have none, for nobody outside makes them.
 
+#include "drivers/ethdev/finish.h"
 #include "drivers/ethdev/inside.h"
 #include "drivers/ethdev/port.h"
 
@@ -97,6 +98,7 @@ void ethdev_except(struct ethdev_worker *w, struct rte_mbuf *frame, enum ethdev_
 	} else {
 		*tokens -= US;
 		inside_count(w, ETHDEV_excepted, 1);
+		finish_excepted(frame);
 		ethdev_send(w, w->devices->ports[port->peer].shown.id, frame);
 	}
 }

@@ -18,6 +18,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,9 @@
 #include <sys/random.h>
 
 #define RSS_KEY_MAX 128u
+#define PACKET_BLOCK_BYTES 65536u
+#define PACKET_BLOCKS 64u
+#define PACKET_OVERHEAD 104u // PACKET_MMAP's header, Ethernet's, and gaps
 #define RSS_WANTED \
 	(RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_IPV6 | RTE_ETH_RSS_NONFRAG_IPV4_TCP | \
 		RTE_ETH_RSS_NONFRAG_IPV6_TCP | RTE_ETH_RSS_FRAG_IPV4 | RTE_ETH_RSS_FRAG_IPV6)
@@ -37,11 +41,21 @@
 // What is known of devices by the names of their drivers.
 static const struct kind {
 	const char *driver;
-	bool kernel_sees_frames, is_partial, has_same_mac;
+	bool kernel_sees_frames, is_partial;
+	bool has_same_mac; // as the kernel's end of it
+	bool takes_any_mtu; // whatever it says
 } kinds[] = {
-	{"net_af_packet", true, true, false}, {"net_af_xdp", false, true, false},
-	{"net_tap", true, false, true}, // its kernel's end has the same address
+	{"net_af_packet", true, true, false, true}, {"net_af_xdp", false, true, false, false},
+	{"net_tap", true, false, true, false}, {"", false, false, false, false}, // any other
 };
+
+static const struct kind *kind_of(const struct rte_eth_dev_info *info)
+{
+	const struct kind *kind = kinds;
+	while (kind->driver[0] && strcmp(kind->driver, info->driver_name) != 0)
+		kind++;
+	return kind;
+}
 
 __attribute__((format(printf, 3, 4))) static int fail(
 	char error[ETHDEV_ERROR_BYTES], int ret, const char *format, ...)
@@ -61,8 +75,8 @@ bool ethdev_is_pci(const char *device)
 	       sscanf(device, "%x:%x.%x", &bus, &slot, &function) == 3;
 }
 
-// net_af_packet: a queue pair for each worker, and frames that hold the MTU, unless it is said
-// otherwise.
+// net_af_packet: a queue pair for each worker, and frames that hold the MTU in whole blocks, unless
+// it is said otherwise. It copies all of a frame, so that buffers must hold it (sizes.c).
 static void complete(const char *device, uint16_t mtu, unsigned workers, char *text, size_t bytes)
 {
 	size_t len = (size_t)snprintf(text, bytes, "%s", device);
@@ -70,8 +84,27 @@ static void complete(const char *device, uint16_t mtu, unsigned workers, char *t
 		return;
 	if (!strstr(device, "qpairs="))
 		len += (size_t)snprintf(text + len, bytes - len, ",qpairs=%u", workers);
-	if (!strstr(device, "framesz=") && mtu > RTE_ETHER_MTU)
-		snprintf(text + len, bytes - len, ",blocksz=65536,framesz=16384");
+	if (strstr(device, "framesz=") || mtu <= RTE_ETHER_MTU)
+		return;
+	unsigned frame_bytes = RTE_ALIGN(mtu + PACKET_OVERHEAD, 16);
+	snprintf(text + len, bytes - len, ",blocksz=%u,framesz=%u,framecnt=%u", PACKET_BLOCK_BYTES,
+		frame_bytes, PACKET_BLOCKS * (PACKET_BLOCK_BYTES / frame_bytes));
+}
+
+// The reason, as far as it is known: drivers of virtual devices say no more than -1.
+static int fail_probe(char error[ETHDEV_ERROR_BYTES], const char *device, int ret)
+{
+	const char *iface = strstr(device, ",iface=");
+	char name[IF_NAMESIZE] = "";
+	if (iface && strncmp(device, "net_tap", 7) != 0)
+		sscanf(iface, ",iface=%15[^,]", name);
+	if (name[0] && if_nametoindex(name) == 0)
+		return fail(error, -ENODEV, "port %s: there is no interface %s", device, name);
+	if (ethdev_is_pci(device))
+		return fail(error, ret, "port %s: cannot be opened: %s (is it bound to vfio-pci?)",
+			device, strerror(-ret));
+	return fail(error, ret, "port %s: its driver refuses it%s%s", device, ret == -1 ? "" : ": ",
+		ret == -1 ? "" : strerror(-ret));
 }
 
 int port_probe(struct inside_port *port, const char *device, uint16_t mtu, unsigned workers,
@@ -90,19 +123,8 @@ int port_probe(struct inside_port *port, const char *device, uint16_t mtu, unsig
 	if (ret == 0)
 		ret = rte_eth_dev_get_port_by_name(port->shown.name, &port->shown.id);
 	if (ret < 0)
-		return fail(error, ret, "port %s: cannot be opened: %s%s", device, strerror(-ret),
-			ethdev_is_pci(device) ? " (is it bound to vfio-pci?)" : "");
+		return fail_probe(error, device, ret);
 	return 0;
-}
-
-static void note_kind(struct inside_port *port, const struct rte_eth_dev_info *info)
-{
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (strcmp(info->driver_name, kinds[i].driver) != 0)
-			continue;
-		port->shown.kernel_sees_frames = kinds[i].kernel_sees_frames;
-		port->is_partial = kinds[i].is_partial;
-	}
 }
 
 static uint16_t least(unsigned a, unsigned b)
@@ -134,6 +156,9 @@ static int configure(struct inside_port *port, const struct rte_eth_dev_info *in
 	uint64_t tx = info->tx_offload_capa & (TX_IP | TX_L4);
 	struct rte_eth_conf conf = {
 		.rxmode = {.mtu = shown->mtu, .offloads = rx}, .txmode = {.offloads = tx}};
+	if (kind_of(info)->takes_any_mtu && shown->mtu > RTE_ETHER_MTU)
+		conf.rxmode.mtu = RTE_ETHER_MTU; // it refuses more, and takes it
+
 	shown->checks_ip = rx & RX_IP;
 	shown->checks_l4 = rx & RX_L4;
 	shown->fills_ip = tx & TX_IP;
@@ -196,9 +221,8 @@ static int read_mac(struct inside_port *port, const struct rte_eth_dev_info *inf
 		return ret;
 	if (rte_is_zero_ether_addr(&mac))
 		rte_eth_random_addr(mac.addr_bytes);
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (kinds[i].has_same_mac && strcmp(info->driver_name, kinds[i].driver) == 0)
-			mac.addr_bytes[RTE_ETHER_ADDR_LEN - 1] ^= 1;
+	if (kind_of(info)->has_same_mac)
+		mac.addr_bytes[RTE_ETHER_ADDR_LEN - 1] ^= 1;
 	memcpy(port->shown.mac, mac.addr_bytes, RTE_ETHER_ADDR_LEN);
 	return 0;
 }
@@ -216,7 +240,8 @@ int port_start(struct inside_port *port, const struct ethdev_port_plan *plan,
 	if (shown->mtu < info.min_mtu || (info.max_mtu && shown->mtu > info.max_mtu))
 		return fail(error, -EINVAL, "port %s: takes an MTU of %u to %u; it is to be %u",
 			shown->name, info.min_mtu, info.max_mtu, shown->mtu);
-	note_kind(port, &info);
+	shown->kernel_sees_frames = kind_of(&info)->kernel_sees_frames;
+	port->is_partial = kind_of(&info)->is_partial;
 	if ((ret = count_queues(port, &info, workers, error)) < 0)
 		return ret;
 	if ((ret = configure(port, &info)) < 0)

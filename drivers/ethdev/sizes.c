@@ -21,6 +21,7 @@
 #define CONNECTIONS_PER_DESCRIPTOR 32u
 // net_af_xdp fills rings of its own length and copies what it sends into buffers of the port.
 #define XDP_BUFFERS_PER_QUEUE 8192u
+#define GAPS 64u
 #define FRAME_OVERHEAD (RTE_ETHER_HDR_LEN + 2 * 4 + RTE_ETHER_CRC_LEN) // two VLAN tags
 
 static uint32_t power_of_two(uint32_t wanted, uint32_t min, uint32_t max)
@@ -36,10 +37,11 @@ uint16_t sizes_mtu(const struct ethdev_port_plan *port)
 	return port->mtu ? port->mtu : RTE_ETHER_MTU;
 }
 
-// At least what drivers take for granted, so that an ordinary frame needs one buffer.
+// At least what drivers take for granted, so that an ordinary frame needs one buffer. net_af_packet
+// copies gaps too.
 static uint32_t buffer_bytes(uint16_t mtu)
 {
-	uint32_t bytes = RTE_PKTMBUF_HEADROOM + RTE_ALIGN(mtu + FRAME_OVERHEAD, 128);
+	uint32_t bytes = RTE_PKTMBUF_HEADROOM + RTE_ALIGN(mtu + FRAME_OVERHEAD + GAPS, 128);
 	return bytes > RTE_MBUF_DEFAULT_BUF_SIZE ? bytes : RTE_MBUF_DEFAULT_BUF_SIZE;
 }
 

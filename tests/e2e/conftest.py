@@ -11,6 +11,8 @@ sys.dont_write_bytecode = True
 
 import network
 import pytest
+from authority import Authority
+from secured import NAMES, Secured
 from sluice import Visitor, serving, starting
 
 MARKERS = {
@@ -69,3 +71,16 @@ def visitor():
     yield enter
     for one in made:
         one.close()
+
+
+@pytest.fixture
+def authority(tmp_path):
+    return Authority(tmp_path, "root")
+
+
+@pytest.fixture
+def secured(make, authority):
+    """secured(*pairs) is an appliance whose first listener has these certificates, or good ones."""
+    def start(*pairs, **keys):
+        return Secured(make, pairs or [authority.pair(NAMES)], **keys)
+    return start

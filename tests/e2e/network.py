@@ -18,7 +18,9 @@ VLAN = int(os.environ.get("SLUICE_E2E_VLAN", "0"))
 CLONE_NEWNET = 0x40000000
 SOURCES = 8  # addresses that visitors may come from
 
-numbers = itertools.count(1)
+# Where visitors may come from.
+VISITORS = ["127.0.0.0/8", "10.77.0.0/16", "fd00::/16"]
+taken = set()  # numbers of links
 
 
 def is_bypass():
@@ -47,7 +49,7 @@ class Loopback:
     """Nothing to set up. `addresses` are the appliance's, each with whom it hears from there."""
 
     address = peer = host = "127.0.0.1"
-    network = "127.0.0.0/8"
+    name = "localhost"
     family = socket.AF_INET
     addresses = [("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("127.0.0.3", "127.0.0.1")]
 
@@ -69,15 +71,15 @@ class Link:
     """A /24 with the appliance at .2 and the kernel at .1; IPv6 likewise, fd00:N::/64."""
 
     def __init__(self, mtu=1500):
-        self.number, self.mtu = next(numbers), mtu
+        self.number, self.mtu = next(n for n in itertools.count(1) if n not in taken), mtu
+        taken.add(self.number)
         self.inside, self.outside = f"in{self.number}", f"out{self.number}"
         self.kernel = f"{self.outside}.{VLAN}" if VLAN else self.outside
         four, six = f"10.77.{self.number}", f"fd00:{self.number:x}:"
         self.addresses = [(f"{four}.2", f"{four}.1"), (f"{six}:2", f"{six}:1"),
                           (f"{four}.3", f"{four}.1")]
         self.address, self.peer = self.addresses[FAMILY == "6"]
-        self.host = f"[{self.address}]" if FAMILY == "6" else self.address
-        self.network = f"{six}:/64" if FAMILY == "6" else f"{four}.0/24"
+        self.host = self.name = f"[{self.address}]" if FAMILY == "6" else self.address
         self.family = socket.AF_INET6 if FAMILY == "6" else socket.AF_INET
         if DEVICE != "tap":  # that makes its interface itself
             self.make_pair()
@@ -134,6 +136,13 @@ class Link:
     def unplug(self):
         if DEVICE != "tap":
             command("ip", "link", "delete", self.outside)
+        taken.discard(self.number)
+
+
+def certified():
+    """Names for a certificate that is good for every appliance of a test."""
+    links = ",".join(f"IP:10.77.{n}.2,IP:fd00:{n:x}::2" for n in range(1, 5))
+    return "DNS:localhost,IP:127.0.0.1" + (f",{links}" if is_bypass() else "")
 
 
 def link(**keys):

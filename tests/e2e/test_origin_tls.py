@@ -5,51 +5,15 @@ import json
 import re
 import socket
 import ssl
-import subprocess
 import threading
 import time
 
 import httpx
 import pytest
+from authority import Authority
 from sluice import Origin, wait_for
 
 GET = b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-
-
-def openssl(*arguments):
-    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
-
-
-class Certificates:
-    """An authority with its file, and certificates that it signs."""
-
-    def __init__(self, folder, name):
-        self.folder = folder
-        self.name = name
-        self.count = 0
-        self.ca = folder / f"{name}.pem"
-        self.make(self.ca, folder / f"{name}.key", f"/CN={name}")
-
-    def make(self, certificate, key, subject, *more):
-        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                "-days", "2", "-subj", subject, "-out", certificate, "-keyout", key, *more)
-
-    def server(self, names):
-        """A context of a server, with a certificate for `names`: "DNS:a,IP:127.0.0.1"."""
-        self.count += 1
-        certificate = self.folder / f"{self.name}-{self.count}.pem"
-        key = self.folder / f"{self.name}-{self.count}.key"
-        self.make(certificate, key, "/CN=server", "-CA", self.ca, "-CAkey",
-                  self.folder / f"{self.name}.key", "-addext", f"subjectAltName={names}",
-                  "-addext", "basicConstraints=critical,CA:FALSE")
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate, key)
-        return context
-
-
-@pytest.fixture
-def authority(tmp_path):
-    return Certificates(tmp_path, "root")
 
 
 @pytest.fixture
@@ -214,7 +178,7 @@ def test_wrong_name(make, authority, secure):
 
 
 def test_untrusted(make, authority, secure, tmp_path):
-    origin = secure(Certificates(tmp_path, "other").server("IP:127.0.0.1"))
+    origin = secure(Authority(tmp_path, "other").server("IP:127.0.0.1"))
     sluice = make(site=site(origin.port, tls={"ca": str(authority.ca)}))
     refused(sluice, "unable to get local issuer certificate", "handshake_certificate")
     assert origin.seen == []
@@ -296,7 +260,7 @@ def set_tls(sluice, tls):
 
 
 def test_reload_with_another_authority(make, authority, secure, tmp_path):
-    other = Certificates(tmp_path, "other")
+    other = Authority(tmp_path, "other")
     first, second = (one.server("IP:127.0.0.1") for one in (authority, other))
     origin = secure(first)
     sluice = make(site=site(origin.port, tls={"ca": str(authority.ca)}))
@@ -319,7 +283,7 @@ def test_reload_with_another_authority(make, authority, secure, tmp_path):
 
 
 def test_a_reload_that_changes_the_same_file(make, authority, secure, tmp_path):
-    other = Certificates(tmp_path, "other")
+    other = Authority(tmp_path, "other")
     ca = tmp_path / "used.pem"
     ca.write_bytes(authority.ca.read_bytes())
     origin = secure(authority.server("IP:127.0.0.1"))

@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+from network import VISITORS
 from sluice import BROWSER, Origin, room, token, wait_for
 
 
@@ -36,9 +37,7 @@ def test_what_the_origin_sees(make, visitor):
 
 
 def test_a_trusted_proxy_is_believed(make, visitor):
-    sluice = make(start=False)
-    sluice.config["trusted_proxies"] = [sluice.link.network]
-    sluice.start()
+    sluice = make(top={"trusted_proxies": VISITORS})
     got = echo(visitor(sluice), headers={"X-Forwarded-For": "1.2.3.4"})
     assert field(got, "x-forwarded-for")[0].replace(" ", "") == f"1.2.3.4,{sluice.peer}"
 

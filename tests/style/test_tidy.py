@@ -103,7 +103,8 @@ class RulesTogether(unittest.TestCase):
     def test_counters(self):
         header = ('#define A_COUNTERS(X) \\\n\tX(lost, "a, b") \\\n\tX(late, "c")\n'
                   '#define B(X) X(no, "d")')
-        for named in ("COUNTER_lost", "SOCKETS_lost", '"lost"', "(lost=1", "a, lost=1", "->lost"):
+        for named in ("COUNTER_lost", "SOCKETS_lost", '"lost"', "(lost=1", "a, lost=1", "->lost",
+                      "count open 1 lost 2"):
             self.assertEqual(list(tidy.check_counters("a.h", header, named + ' "late"')), [])
         for other in ("", "lost", "COUNTER_lost_too", "COUNTER_late"):
             self.assertIn("a.h:1: no test names the counter lost",

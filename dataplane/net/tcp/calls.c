@@ -10,6 +10,7 @@
 
 #define IPV4_AND_TCP_BYTES 40u
 #define IPV6_AND_TCP_BYTES 60u
+#define IPV6_MTU_MIN 1280u // RFC 8201 4: no path is believed to take less
 #define TIMESTAMP_BYTES 12u
 
 static struct tcp_conn *conn_of(struct stream *s)
@@ -130,7 +131,8 @@ static uint16_t mss_for(const struct tcp_conn *c, uint16_t mtu)
 {
 	bool is_v4 = tcp_is_v4(&c->stream.local);
 	unsigned headers = is_v4 ? IPV4_AND_TCP_BYTES : IPV6_AND_TCP_BYTES;
-	unsigned mss = mtu < headers + TCP_MSS_MIN ? TCP_MSS_MIN : mtu - headers;
+	unsigned floor = is_v4 ? TCP_MSS_MIN : IPV6_MTU_MIN - IPV6_AND_TCP_BYTES;
+	unsigned mss = mtu < headers + floor ? floor : mtu - headers;
 	return (uint16_t)(c->flags & TCP_CONN_TIMESTAMPS ? mss - TIMESTAMP_BYTES : mss);
 }
 

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define TIMESTAMP_BYTES 12u // of the options of each segment (RFC 6691)
-#define HALF (UINT32_C(1) << 31) // of the sequence numbers
 #define ECHO_AGE_MAX_MS 180000u // an echo that is older than any good cookie is none of ours
 
 static bool is_any(const struct stream_address *address)
@@ -30,12 +29,12 @@ unsigned listen_find(const struct tcp *t, const struct stream_address *local)
 }
 
 // Where one is remembered, the number of the next must be after its last (RFC 9293 3.6.1): if the
-// cookie is not, half the space is added. check_cookie() tries both.
+// cookie is not, its free bit moves it on by half the space.
 static uint32_t number_for(
 	const struct tcp *t, const struct tcp_wait_entry *wait, const struct tcp_segment *syn)
 {
 	uint32_t cookie = syncookie_make(&t->syncookie, syn);
-	return wait && !tcp_after(cookie, wait->snd_nxt) ? cookie ^ HALF : cookie;
+	return wait && !tcp_after(cookie, wait->snd_nxt) ? cookie ^ SYNCOOKIE_FREE_BIT : cookie;
 }
 
 static void answer_syn(
@@ -135,14 +134,7 @@ static enum syncookie_result check_cookie(const struct tcp *t, const struct tcp_
 {
 	if (wait && !tcp_after(segment->ack, wait->snd_nxt))
 		return SYNCOOKIE_BAD;
-	enum syncookie_result result = syncookie_check(&t->syncookie, segment, told);
-	if (result == SYNCOOKIE_GOOD)
-		return result;
-	// Moved, when there was something to remember, which by now may have made room.
-	struct tcp_segment other = *segment;
-	other.ack ^= HALF;
-	enum syncookie_result moved = syncookie_check(&t->syncookie, &other, told);
-	return moved == SYNCOOKIE_BAD ? result : moved;
+	return syncookie_check(&t->syncookie, segment, told);
 }
 
 static void take_cookie(struct tcp *t, uint64_t hash, unsigned listener,

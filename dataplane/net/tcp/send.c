@@ -13,9 +13,16 @@
 #include "dataplane/net/tcp/send_due.h"
 #include "dataplane/net/tcp/state.h"
 
-#define STRETCH_MAX \
-	8u // segments by which one acknowledgement opens the window in slow start: what
-	   // RFC 9406 4.2 has for those who do not pace
+// Segments by which one acknowledgement opens the window in slow start, at most: what RFC 9406 4.2
+// has for those who do not pace.
+#define STRETCH_MAX 8u
+
+// What an acknowledgement tells.
+struct news {
+	uint32_t acked; // bytes by which snd_una moved
+	uint32_t delivered; // bytes that are now known to have arrived
+	uint32_t flight; // bytes before it that were not
+};
 
 // Something is about to be queued.
 static struct tcp_work *begin(struct tcp *t, struct tcp_conn *c)
@@ -48,6 +55,18 @@ static void let_go(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
 	send_due_set(t, c, &work->send, false);
 }
 
+// Append as much of a piece as there is room for.
+static size_t append(
+	struct tcp *t, struct tcp_queue *queue, struct span part, struct tcp_held *held)
+{
+	const size_t room = t->plan.send_max - queue->bytes;
+	if (part.len > room)
+		part.len = room;
+	if (!held || part.len < SEND_HOLD_MIN)
+		return chunks_push(&t->send_chunks, queue, part);
+	return chunks_push_held(&t->send_chunks, queue, part, held) ? part.len : 0;
+}
+
 size_t send_write(struct tcp *t, struct tcp_conn *c, const struct span *parts, unsigned count,
 	struct tcp_held *held)
 {
@@ -57,23 +76,11 @@ size_t send_write(struct tcp *t, struct tcp_conn *c, const struct span *parts, u
 		tcp_count(t, TCP_send_none);
 		return 0;
 	}
-	struct tcp_queue *queue = &work->send.queue;
 	size_t taken = 0;
 	for (unsigned i = 0; i < count; i++) {
-		struct span part = parts[i];
-		const size_t room = t->plan.send_max - queue->bytes;
-		bool is_whole = part.len <= room;
-		if (!is_whole)
-			part.len = room;
-		if (held && part.len >= SEND_HOLD_MIN) {
-			if (!chunks_push_held(&t->send_chunks, queue, part, held))
-				part.len = 0;
-		} else {
-			part.len = chunks_push(&t->send_chunks, queue, part);
-		}
-		taken += part.len;
-		is_whole = is_whole && part.len == parts[i].len;
-		if (!is_whole) {
+		const size_t len = append(t, &work->send.queue, parts[i], held);
+		taken += len;
+		if (len < parts[i].len) {
 			tcp_count(t, TCP_send_none);
 			break;
 		}
@@ -186,16 +193,16 @@ static bool answers_before(
 
 // The window opens by what was acknowledged, if it was made use of: RFC 9438 5.8, 7661.
 static void grow(const struct tcp *t, const struct tcp_conn *c, struct tcp_work_send *s,
-	uint32_t acked, uint32_t flight)
+	const struct news *news)
 {
 	if (s->cwnd < s->ssthresh) {
 		const uint32_t segments = s->sending == TCP_SENDING_LOSS ? 1 : STRETCH_MAX;
 		const uint32_t most = segments * c->mss;
-		if (flight >= s->cwnd / 2)
-			s->cwnd += acked < most ? acked : most;
-	} else if (flight + c->mss > s->cwnd) {
+		if (news->flight >= s->cwnd / 2)
+			s->cwnd += news->acked < most ? news->acked : most;
+	} else if (news->flight + c->mss > s->cwnd) {
 		s->cwnd = cubic_acked(
-			&s->cubic, s->cwnd, acked, c->mss, t->now_ms, c->srtt_us / 1000);
+			&s->cubic, s->cwnd, news->acked, c->mss, t->now_ms, c->srtt_us / 1000);
 	} else {
 		cubic_pause(&s->cubic);
 	}
@@ -245,33 +252,30 @@ static void take_back(
 	s->prior_cwnd = 0;
 }
 
-// Losses and windows, once per acknowledgement.
-//   acked   bytes by which snd_una moved
-//   is_new  whether it told of more that arrived, or was a duplicate
-//   before  bytes in flight before it
+// Losses and windows, once for each acknowledgement that tells something.
 static void judge(struct tcp *t, struct tcp_conn *c, struct tcp_work_send *s,
-	const struct tcp_segment *segment, uint32_t acked, uint32_t delivered, uint32_t before)
+	const struct tcp_segment *segment, const struct news *news)
 {
-	if (acked > 0) {
+	if (news->acked > 0) {
 		s->duplicates = 0;
 		if (s->probing != TCP_PROBING_NOT && !tcp_before(c->snd_una, s->probe_end))
 			end_probe(c, s, segment);
 		if (s->sending == TCP_SENDING_LOSS)
 			take_back(c, s, segment);
-	} else if (delivered > 0 && s->duplicates < UINT8_MAX) {
+		if (s->sending != TCP_SENDING_FAST)
+			grow(t, c, s, news);
+	} else if (s->duplicates < UINT8_MAX) {
 		s->duplicates++;
 	}
-	if (acked > 0 && s->sending != TCP_SENDING_FAST)
-		grow(t, c, s, acked, before);
 	if (s->sending != TCP_SENDING_OPEN)
-		recover_go_on(c, s, acked, delivered);
+		recover_go_on(c, s, news->acked, news->delivered);
 	if (s->sending == TCP_SENDING_OPEN && s->sacked > 0 && recover_is_called_for(c, s)) {
 		tcp_count(t, TCP_recoveries);
 		recover_fast(c, s);
 	}
 }
 
-// What was out of the way: the peer reads again.
+// The peer reads again. What probed its window is sent again with what follows it.
 static void end_persist(struct tcp_conn *c, struct tcp_work_send *s)
 {
 	s->is_persisting = false;
@@ -280,10 +284,18 @@ static void end_persist(struct tcp_conn *c, struct tcp_work_send *s)
 		recover_resend(c, s);
 }
 
+// RFC 5681 2, but for what its window has to say.
+static bool is_duplicate(
+	const struct tcp_conn *c, const struct tcp_segment *segment, uint32_t acked)
+{
+	return acked == 0 && c->snd_wnd > 0 && segment->payload.len == 0 &&
+	       !(segment->flags & TCP_FIN);
+}
+
 bool send_acked(struct tcp *t, struct tcp_conn *c, const struct tcp_segment *segment)
 {
-	const uint32_t acked = segment->ack - c->snd_una, before = c->snd_nxt - c->snd_una;
-	assert(acked <= before);
+	const uint32_t acked = segment->ack - c->snd_una, sent = c->snd_nxt - c->snd_una;
+	assert(acked <= sent);
 	const bool is_update = take_window(c, segment);
 	struct tcp_work *work = work_of(t, c);
 	if (!work || work->send.cwnd == 0) {
@@ -294,20 +306,18 @@ bool send_acked(struct tcp *t, struct tcp_conn *c, const struct tcp_segment *seg
 	if (c->snd_wnd > s->window_max)
 		s->window_max = c->snd_wnd;
 	bool has_fin = false;
-	uint32_t delivered = 0;
-	const uint32_t pipe = before - s->sacked;
+	struct news news = {.acked = acked, .flight = sent - s->sacked};
 	if (acked > 0) {
 		has_fin = advance(t, c, s, acked);
 		measure(t, c, s, segment);
-		delivered = s->sacked == 0 ? acked : recover_acked(c, s, acked);
+		news.delivered = s->sacked == 0 ? acked : recover_acked(c, s, acked);
 	}
 	if (c->flags & TCP_CONN_SACK)
-		delivered += segment->sack_count > 0 ? recover_sacks(c, s, segment) : 0;
-	else if (acked == 0 && before > 0 && !is_update && c->snd_wnd > 0 &&
-		 segment->payload.len == 0 && !(segment->flags & TCP_FIN))
-		delivered = recover_duplicate(c, s);
-	if (acked > 0 || delivered > 0)
-		judge(t, c, s, segment, acked, delivered, pipe);
+		news.delivered += segment->sack_count > 0 ? recover_sacks(c, s, segment) : 0;
+	else if (sent > 0 && !is_update && is_duplicate(c, segment, acked))
+		news.delivered = recover_duplicate(c, s);
+	if (acked > 0 || news.delivered > 0)
+		judge(t, c, s, segment, &news);
 	const bool opens = s->is_persisting && c->snd_wnd > 0;
 	if (opens)
 		end_persist(c, s);

@@ -16,8 +16,8 @@
 #include "dataplane/net/tcp/send.h"
 
 #define PROBE_FIRST_MS 1000u // RFC 8985 7.2, before any sample
-#define PROBE_MIN_MS 2u // ticks are a millisecond
-#define PROBE_DELAY_MS 200u // how long a peer may hold back the acknowledgement of one segment
+#define PROBE_MIN_MS 10u // on links so fast that the peer's own turns take longer than a round trip
+#define PROBE_DELAY_MS 200u // how long a peer may hold back its acknowledgement of the last segment
 // Timeouts in a row after which a path is suspected to swallow large segments (RFC 4821 7.7,
 // without its search): first down to what every IPv6 link takes, then to the floor.
 #define SHRINK_AFTER 3u
@@ -41,7 +41,8 @@ static uint32_t probe_ms(const struct tcp_conn *c)
 	if (c->srtt_us == 0)
 		return PROBE_FIRST_MS;
 	const uint32_t wait = (2 * c->srtt_us + 999) / 1000;
-	const uint32_t delay = c->snd_nxt - c->snd_una <= c->mss ? PROBE_DELAY_MS : 0;
+	// It may hold it back until it has two full ones (RFC 9293 3.8.6.3).
+	const uint32_t delay = c->snd_nxt - c->snd_una < 2u * c->mss ? PROBE_DELAY_MS : 0;
 	return (wait > PROBE_MIN_MS ? wait : PROBE_MIN_MS) + delay;
 }
 
@@ -144,7 +145,6 @@ static void time_out(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
 {
 	tcp_count(t, TCP_rto_expired);
 	rtt_back_off(c);
-	work->send.is_doubtful = true;
 	suspect(t, c);
 	recover_timeout(c, &work->send, send_timestamp(t, c));
 	output_all(t, c, work);

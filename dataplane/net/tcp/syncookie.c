@@ -1,9 +1,9 @@
 // Making and checking what syncookie.h describes.
 //
-// Both parts are right: the segment opens the connection. A guess succeeds once in 2^27, since two
+// Both parts are right: the segment opens the connection. A guess succeeds once in 2^26, since two
 // keys are good at a time. Only the tuple's is: it belongs to a connection that we are about to
 // have, whose first segment was lost or overtaken and will come; it is dropped in silence. (A
-// stranger's is mistaken for that once in 500, and then has no RST.) Were the peer's number left
+// stranger's is mistaken for that once in 250, and then has no RST.) Were the peer's number left
 // out, any later segment of an upload that we have reset would open a new connection in the midst
 // of it; so it has the larger part.
 
@@ -14,8 +14,9 @@
 #include <assert.h>
 #include <string.h>
 
-#define TUPLE_BITS 10u
+#define TUPLE_BITS 9u
 #define NUMBER_BITS 18u
+#define TUPLE_LOWEST (1u << (NUMBER_BITS + TOLD_BITS))
 #define NUMBER_MASK ((1u << NUMBER_BITS) - 1)
 #define TOLD_BITS 4u
 #define HAS_TIMESTAMP 0x8u
@@ -27,7 +28,7 @@
 
 // The floor first; then what tunnels, IPv6 and PPPoE leave of Ethernet's 1460; then jumbo frames.
 static const uint16_t syncookie_mss[] = {TCP_MSS_MIN, 1220, 1300, 1360, 1400, 1440, 1460, 8940};
-static_assert(TUPLE_BITS + NUMBER_BITS + TOLD_BITS == 32, "all of a number");
+static_assert(1 + TUPLE_BITS + NUMBER_BITS + TOLD_BITS == 32, "all of a number");
 static_assert(sizeof(syncookie_mss) / sizeof(syncookie_mss[0]) == MSS_INDEX + 1, "three bits");
 
 static struct siphash_key derive(struct siphash_key from, uint64_t label)
@@ -66,17 +67,14 @@ static uint64_t hash_tuple(struct siphash_key key, const struct stream_address *
 	return siphash_words(key, words, 5);
 }
 
-// The two sealed parts for a key.
-struct seal {
-	uint32_t tuple, number;
-};
-
-static struct seal seal_for(struct siphash_key key, const struct stream_address *local,
+// The two sealed parts for a key, in their places, and the free bit, by chance.
+static uint32_t seal(struct siphash_key key, const struct stream_address *local,
 	const struct stream_address *peer, unsigned told, uint32_t number)
 {
 	uint64_t words[] = {hash_tuple(key, local, peer, told), number};
-	return (struct seal){(uint32_t)(words[0] >> (64 - TUPLE_BITS)),
-		(uint32_t)(siphash_words(key, words, 2) >> (64 - NUMBER_BITS))};
+	uint32_t tuple = (uint32_t)(words[0] >> 32) & ~(UINT32_MAX >> (1 + TUPLE_BITS));
+	uint32_t sealed = (uint32_t)siphash_words(key, words, 2) & NUMBER_MASK;
+	return tuple | sealed << TOLD_BITS;
 }
 
 uint32_t syncookie_make(const struct syncookie *syncookie, const struct tcp_segment *syn)
@@ -86,8 +84,7 @@ uint32_t syncookie_make(const struct syncookie *syncookie, const struct tcp_segm
 	while (index > 0 && syncookie_mss[index] > mss)
 		index--;
 	unsigned told = index | (syn->has_timestamp ? HAS_TIMESTAMP : 0);
-	struct seal seal = seal_for(syncookie->slots[0], &syn->local, &syn->peer, told, syn->seq);
-	return seal.tuple << (32 - TUPLE_BITS) | seal.number << TOLD_BITS | told;
+	return seal(syncookie->slots[0], &syn->local, &syn->peer, told, syn->seq) | told;
 }
 
 enum syncookie_result syncookie_check(const struct syncookie *syncookie,
@@ -96,16 +93,16 @@ enum syncookie_result syncookie_check(const struct syncookie *syncookie,
 	uint32_t cookie = segment->ack - 1, bits = cookie & (HAS_TIMESTAMP | MSS_INDEX);
 	enum syncookie_result result = SYNCOOKIE_BAD;
 	for (unsigned age = 0; age < 3; age++) {
-		struct seal seal = seal_for(syncookie->slots[age], &segment->local, &segment->peer,
-			bits, segment->seq - 1);
-		if (seal.tuple != cookie >> (32 - TUPLE_BITS))
-			continue;
-		if (seal.number == (cookie >> TOLD_BITS & NUMBER_MASK)) {
+		uint32_t differs = cookie ^ bits ^
+				   seal(syncookie->slots[age], &segment->local, &segment->peer,
+					   bits, segment->seq - 1);
+		differs &= ~SYNCOOKIE_FREE_BIT;
+		if (differs == 0) {
 			told->mss = syncookie_mss[bits & MSS_INDEX];
 			told->has_timestamp = bits & HAS_TIMESTAMP;
 			return age == 2 ? SYNCOOKIE_LATE : SYNCOOKIE_GOOD;
 		}
-		if (age < 2)
+		if (age < 2 && differs < TUPLE_LOWEST)
 			result = SYNCOOKIE_OTHER;
 	}
 	return result;

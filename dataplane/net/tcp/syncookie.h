@@ -2,11 +2,12 @@
 // of it, sealed; nothing is kept (RFC 4987 3.6; Bernstein 1996). It is also the keyed ISN of RFC
 // 6528: unguessable, and of the tuple and the time.
 //
-//   31      22 21           4   3   2   0
-//   ┌─────────┬──────────────┬─────┬─────┐   tuple  SipHash of addresses, ports, the low four bits
-//   │  tuple  │    number    │ ts  │ mss │   number SipHash of that and of the SYN's number
-//   └─────────┴──────────────┴─────┴─────┘   ts     the SYN offered timestamps
-//                                            mss    index of syncookie_mss[]
+//   31   30     22 21           4   3   2   0
+//   ┌────┬────────┬──────────────┬─────┬─────┐   free   may be turned by whoever sends it
+//   │free│ tuple  │    number    │ ts  │ mss │   tuple  SipHash of addresses, ports, the low bits
+//   └────┴────────┴──────────────┴─────┴─────┘   number SipHash of that and of the SYN's number
+//                                                ts     the SYN offered timestamps
+//                                                mss    index of syncookie_mss[]
 //
 // With timestamps the low five bits of our timestamp value hold the peer's scale (15: none offered)
 // and whether it permits SACK; without them both are given up.
@@ -20,6 +21,7 @@
 
 #define SYNCOOKIE_SLOT_US UINT64_C(60000000)
 #define SYNCOOKIE_TS_BITS 5u
+#define SYNCOOKIE_FREE_BIT (UINT32_C(1) << 31)
 #define SYNCOOKIE_SCALE_NONE 15u // no window scaling was offered
 
 struct syncookie {

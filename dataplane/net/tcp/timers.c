@@ -76,8 +76,8 @@ unsigned timers_due(struct tcp_timers *timers, uint64_t now_us, uint32_t *due, u
 			const unsigned shift = level * TIMERS_LEVEL_BITS;
 			if (tick & ((1ull << shift) - 1))
 				continue;
-			uint32_t *head = &timers->slots[level * TIMERS_SLOTS +
-							((tick >> shift) % TIMERS_SLOTS)];
+			const unsigned at = (unsigned)(tick >> shift) % TIMERS_SLOTS;
+			uint32_t *head = &timers->slots[level * TIMERS_SLOTS + at];
 			while (*head != 0 && looked < TIMERS_LOOK_MAX && count < max) {
 				const uint32_t index = *head - 1;
 				struct tcp_timer *timer = timer_at(timers, index);

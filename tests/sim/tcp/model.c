@@ -323,6 +323,8 @@ static void take_open(struct model *m, const struct wire *s)
 	const int64_t ahead = (int64_t)(place_of_wire(m, s->seq) - m->received);
 	const uint32_t fin = m->fin_at == m->received; // then what comes next is one further
 	if (s->flags & TCP_RST) {
+		if (fin > 0 && m->has_fin && m->una == m->end + 1)
+			return; // all has been said, if not read: as in TIME-WAIT (RFC 1337)
 		if (ahead == fin)
 			end(m, MODEL_CLOSED, ECONNRESET);
 		else if (ahead > 0 && ahead < m->plan.window)

@@ -33,6 +33,8 @@ static void watch_window(struct ours_slot *s, const struct wire *w)
 static void watch_out(struct ours_slot *s, const struct wire *w)
 {
 	if ((w->flags & (TCP_SYN | TCP_ACK)) == (TCP_SYN | TCP_ACK)) {
+		if (s->is_watched && w->seq == s->isn)
+			return; // again
 		s->is_watched = true;
 		s->isn = w->seq;
 		s->most = w->seq + 1;

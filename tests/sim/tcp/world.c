@@ -173,8 +173,11 @@ static void begin_pair(struct world *w, struct client *c)
 		.has_scale = m->scale != 255,
 		.mss = m->mss};
 	w->other.slots[c->slot].side = &c->side;
-	if (pair_open(&c->pair, &plan, &w->server, &w->other, c->slot, w->now_us))
+	if (pair_open(&c->pair, &plan, &w->server, &w->other, c->slot, w->now_us)) {
+		if (!w->other.slots[c->slot].stream && !c->side.is_over) // full, and so it says
+			talk_closed(&c->side, ECONNREFUSED);
 		return;
+	}
 	if (c->tries++ == TRIES_MAX) {
 		talk_closed(&c->side, ECONNREFUSED);
 		return;

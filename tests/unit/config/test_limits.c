@@ -24,6 +24,7 @@ static const struct {
 	{"dpdk.", "dpdk: {%s}\n"},
 	{"dpdk.ports[].", "dpdk: {ports: [{%s}]}\n"},
 	{"listen[].", "listen: [{%s}]\n"},
+	{"listen[].tls[].", "listen: [{tls: [{%s}]}]\n"},
 	{"http.", "http: {%s}\n"},
 	{"buffers.", "buffers: {%s}\n"},
 	{"sites[].", "sites: [{%s}]\n"},

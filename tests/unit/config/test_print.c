@@ -144,7 +144,7 @@ static const struct diff_case {
 	{REST, "drain: 20s\nlog: debug\n" REST, ""},
 	{REST, "drain: 20s\nstate: /srv\n" REST, "state\n"},
 	{REST, "connections: 100\norigin_connections: 2500\nconnections_per_source: 100\n" REST,
-		"connections\nconnections_per_source\n"},
+		"connections\nconnections_per_source\ntls_connections\n"},
 	{REST, "workers: [0]\n" REST, "workers\n"},
 	{"workers: [0, 1]\n" REST, "workers: [0, 2]\n" REST, "workers\n"},
 	{"workers: [0, 1]\n" REST, "workers: [0, 1]\n" REST, ""},

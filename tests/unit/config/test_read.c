@@ -127,8 +127,6 @@ static const struct read_case {
 		"version; allowed: embedded\n"},
 	{"pools", "pools: [{name: shop, capacity: 5}]\n" REST,
 		"t.yaml:1:1: pools: is not supported by this version; allowed: []\n"},
-	{"tls", "listen: [{address: '127.0.0.1:80', tls: [{certificate: a, key: b}]}]\n" SITES,
-		"t.yaml:1:36: listen[0].tls: is not supported by this version; allowed: none\n"},
 	{"order",
 		LISTEN "sites: [{name: shop, hosts: [a], origin: {servers: ['b:1']}, rooms: "
 		       "[{name: a, path: /a, order: window}]}]\n",

@@ -386,13 +386,13 @@ static void test_hugepages(void **state)
 	(void)state;
 	static const struct {
 		const char *hugepages;
-		uint64_t free;
+		uint64_t there;
 		const char *errors;
 	} table[] = {
 		{"required", 4, ""},
 		{"required", 3,
 			"t.yaml:7:19: dpdk.hugepages: 'required' needs 1048576 bytes in "
-			"hugepages; free here: 3 pages of 262144 bytes\n"},
+			"hugepages; here: 3 pages of 262144 bytes\n"},
 		{"auto", 0, ""},
 		{"off", 0, ""},
 	};
@@ -406,7 +406,7 @@ static void test_hugepages(void **state)
 			"driver: dpdk\ndpdk: {hugepages: %s, ports: [{device: net_tap0, addresses: "
 			"[10.0.0.9/8]}]}\nworkers: [1]\n",
 			table[i].hugepages);
-		machine.hugepages_free = table[i].free;
+		machine.hugepages = table[i].there;
 		char *errors = fixture_errors(text, &machine);
 		assert_string_equal(errors, table[i].errors);
 		free(errors);

@@ -200,6 +200,8 @@ static void extension_headers(void **state)
 	KIND(SEGMENT, EXTENSION(60, hop));
 	KIND(SEGMENT, EXTENSION(60, pad1));
 	KIND(SEGMENT, EXTENSION(0, skipped));
+	KIND(OTHER, EXTENSION(0, hop), .to = "ff02::1"); // TCP, to a group
+	KIND(OTHER, EXTENSION(0, fragment), .to = "ff02::2"); // not walked
 	KIND(SEGMENT, EXTENSION(43, route_done));
 	DROP(ip_extension, EXTENSION(43, route_left));
 	DROP(ip_extension, EXTENSION(0, unknown));

@@ -131,6 +131,8 @@ static void test_not_acceptable(void **state)
 		assert_true(wire_has_events(&wire, 0));
 		assert_int_equal(state_of(), TCP_ESTABLISHED);
 	}
+	assert_int_equal(wire_count(&wire, TCP_out_of_window), 10); // but for the last three rows
+	assert_int_equal(wire_count(&wire, TCP_segments_in), 4 + sizeof(rows) / sizeof(rows[0]));
 }
 
 static void test_front_and_end_are_trimmed(void **state)

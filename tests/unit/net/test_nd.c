@@ -1,6 +1,7 @@
 // Goal: who solicits an address of ours is told, if it asks from our link; the gateway is found;
 // our addresses are probed, announced and defended.
 
+#include "dataplane/net/mld.h"
 #include "tests/unit/net/stage.h"
 
 #include <setjmp.h>
@@ -152,6 +153,90 @@ static void others_are_left_to_the_kernel(void **state)
 	assert_int_equal(class, ETHDEV_CLASS_ROUTING);
 }
 
+static const char alert[] = "\x3a\0\x05\x02\0\0\x01\0";
+
+static struct packets_frame report(const char *from)
+{
+	memset(message, 0, sizeof(message));
+	message[0] = (char)143;
+	message[7] = 1; // a record
+	message[8] = 4; // change to exclude, of nobody
+	packets_ip((uint8_t *)message + 12, GROUP);
+	return (struct packets_frame){.is_ipv6 = true,
+		.from = from,
+		.to = "ff02::16",
+		.to_mac = "33:33:00:00:00:16",
+		.protocol = 58,
+		.hop_limit = 1,
+		.extensions = alert,
+		.extension_bytes = 8,
+		.l4 = message,
+		.l4_bytes = 28};
+}
+
+static struct packets_frame query(unsigned delay_ms)
+{
+	struct packets_frame f = report("fe80::fe");
+	memset(message, 0, sizeof(message));
+	message[0] = (char)130;
+	message[4] = (char)(delay_ms >> 8);
+	message[5] = (char)delay_ms;
+	f.to = ALL;
+	f.to_mac = ALL_MAC;
+	return f;
+}
+
+static void groups_are_reported_when_asked_for(void **state)
+{
+	(void)state;
+	struct packets_frame f = query(400);
+	enum ethdev_class class;
+	stage_arrive(&f);
+	assert_int_equal(fake_sent_count(stage.devices[0]), 0);
+	assert_int_equal(fake_excepted(stage.devices[0], &class), 1); // the kernel has groups, too
+	stage_pass(420000);
+	assert_int_equal(fake_sent_count(stage.devices[0]), 1);
+	assert_sent(0, report("::"));
+	f = query(60000); // who has so much time need not take it
+	stage_arrive(&f);
+	stage_arrive(&f);
+	stage_pass(MLD_DELAY_US + 20000);
+	assert_int_equal(fake_sent_count(stage.devices[0]), 1);
+	f = query(0);
+	stage_arrive(&f);
+	stage_pass(20000);
+	assert_int_equal(fake_sent_count(stage.devices[0]), 1);
+}
+
+static void queries_that_are_none(void **state)
+{
+	(void)state;
+	struct packets_frame f = query(0);
+	f.hop_limit = 2;
+	stage_arrive(&f);
+	f = query(0);
+	f.from = "2001:db8::fe";
+	stage_arrive(&f);
+	f = query(0);
+	f.l4_bytes = 23;
+	stage_arrive(&f);
+	assert_int_equal(stage_counter(0, NET_nd_bad), 3);
+	stage_pass(20000);
+	assert_int_equal(fake_sent_count(stage.devices[0]), 0);
+}
+
+static void a_report_from_our_own_link_local_address(void **state)
+{
+	(void)state;
+	stage_end(NULL);
+	stage_plan();
+	stage.plan.ports[0].gateway_count = 0;
+	packets_ip(stage.plan.ports[0].addresses[1].ip, "fe80::ff:0:1");
+	stage_start(false);
+	stage_turn(0);
+	assert_sent(0, report("fe80::ff:0:1"));
+}
+
 static void probed_and_announced_at_the_start(void **state)
 {
 	(void)state;
@@ -166,14 +251,15 @@ static void probed_and_announced_at_the_start(void **state)
 	f.from = "::";
 	f.to = GROUP;
 	f.to_mac = GROUP_MAC;
-	assert_sent(0, f);
+	assert_sent(1, f);
 	f = nd(136, 0x20, OUR_IPV6, 2, OUR_MAC);
 	f.from = OUR_IPV6;
 	f.to = ALL;
 	f.to_mac = ALL_MAC;
-	assert_sent(1, f);
+	assert_sent(2, f);
+	assert_sent(0, report("::"));
 	stage_pass(5000000);
-	assert_int_equal(fake_sent_count(stage.devices[0]), 4);
+	assert_int_equal(fake_sent_count(stage.devices[0]), 7);
 	assert_int_equal(stage_counter(0, NET_announced), 3);
 }
 
@@ -199,12 +285,12 @@ static void the_gateway_is_found_and_followed(void **state)
 	port->gateway_count = 1;
 	memcpy(port->gateways[0], port->gateways[1], 16);
 	stage_start(false);
-	stage_turn(0); // announces IPv4, and asks
+	stage_turn(0); // reports, announces IPv4, and asks
 	struct packets_frame f = nd(135, 0, "fe80::fe", 1, OUR_MAC);
 	f.from = OUR_IPV6;
 	f.to = "ff02::1:ff00:fe";
 	f.to_mac = "33:33:ff:00:00:fe";
-	assert_sent(1, f);
+	assert_sent(2, f);
 	struct packets_frame answer = nd(136, 0xe0, "fe80::fe", 2, PEER_MAC);
 	answer.from = "fe80::fe";
 	stage_arrive(&answer);
@@ -239,6 +325,9 @@ int main(void)
 		TEST(the_probe_of_another_is_answered_to_all),
 		TEST(malformed),
 		TEST(others_are_left_to_the_kernel),
+		TEST(groups_are_reported_when_asked_for),
+		TEST(queries_that_are_none),
+		TEST(a_report_from_our_own_link_local_address),
 		TEST(probed_and_announced_at_the_start),
 		TEST(a_conflict_is_defended_against),
 		TEST(the_gateway_is_found_and_followed),

@@ -262,6 +262,22 @@ static void test_close_with_unread(void **state)
 	assert_int_equal(wire.t->receive_chunks.free_count, 64);
 }
 
+// Nothing is unread, but for the FIN: the close is an ordinary one.
+static void test_close_with_unread_fin(void **state)
+{
+	(void)state;
+	set_paused(true);
+	wire_send(&wire, TCP_ACK | TCP_FIN, 1, NULL);
+	assert_int_equal(wire_conn(&wire)->state, TCP_ESTABLISHED);
+	wire_close(&wire, false);
+	assert_int_equal(wire_last(&wire)->flags & (TCP_FIN | TCP_RST), TCP_FIN);
+	wire.ack = 2;
+	wire_send(&wire, TCP_ACK, 2, NULL);
+	wire_wait(&wire, 0);
+	assert_int_equal(wire.t->conn_count, 0);
+	assert_int_equal(wire_count(&wire, TCP_linger_late), 0);
+}
+
 // ---- Limits. ----
 
 // CVE-2018-5390, trap 48: as many runs as there are places; what would make one more is dropped.
@@ -386,6 +402,7 @@ int main(void)
 		TEST(test_window_closes_and_opens),
 		TEST(test_ack_is_taken_while_the_window_is_closed),
 		TEST(test_close_with_unread),
+		TEST(test_close_with_unread_fin),
 		TEST(test_runs_are_bounded),
 		TEST(test_chunks_are_bounded),
 		TEST(test_works_are_bounded),

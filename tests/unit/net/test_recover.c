@@ -180,6 +180,22 @@ static void test_the_tail_of_a_recovery(void **state)
 	rig_end(&rig);
 }
 
+// A hole among what was sent during recovery may be no more than a segment overtaken.
+static void test_a_hole_above_what_it_began_with(void **state)
+{
+	(void)state;
+	start_ten(ALL, 12000);
+	rig_sack(&rig, 0, 1, 1000, 9000);
+	rig_sack(&rig, 0, 1, 1000, 10000);
+	assert_int_equal(rig.out_count, 3);
+	assert_again(2, 11000, 1000);
+	rig_sack(&rig, 0, 2, 11000, 12000, 1000, 10000);
+	assert_int_equal(rig_count(&rig, TCP_retransmitted), 1);
+	rig_ack(&rig, 12000);
+	assert_int_equal(rig_count(&rig, TCP_retransmitted), 1);
+	rig_end(&rig);
+}
+
 // RFC 6937: while more is in flight than ssthresh, seven leave for ten that arrive.
 static void test_proportional_reduction(void **state)
 {
@@ -263,6 +279,23 @@ static void test_timeout_goes_back(void **state)
 	assert_again(3, 4000, 1000);
 	rig_ack(&rig, 10000);
 	assert_true(send_is_idle(&rig.t, &rig.c));
+	rig_end(&rig);
+}
+
+// In that slow start an acknowledgement opens the window by one segment, however much it covers,
+// since the peer may have had it all along (RFC 3465 2.3); and without SACK duplicates open
+// nothing.
+static void test_slow_start_after_a_timeout(void **state)
+{
+	(void)state;
+	start_ten(0, 10000);
+	assert_true(rig_due(&rig));
+	rig_ack(&rig, 4000);
+	assert_int_equal(rig_send(&rig)->cwnd, 2000);
+	assert_int_equal(rig.out_count, 3);
+	for (unsigned i = 0; i < 5; i++)
+		rig_ack(&rig, 4000);
+	assert_int_equal(rig.out_count, 3);
 	rig_end(&rig);
 }
 
@@ -425,18 +458,28 @@ static void test_tail_loss_probe(void **state)
 	rig_end(&rig);
 }
 
-// A single segment may be held back by the peer's delayed acknowledgement; never beyond the RTO.
-static void test_probe_of_one_segment(void **state)
+// What is less than two full segments may be held back by the peer's delayed acknowledgement; on a
+// fast link the probe still leaves the peer some time; and it never comes after the timeout.
+static void test_when_a_probe_comes(void **state)
 {
 	(void)state;
 	const struct {
-		uint32_t rtt_us, wait_ms;
-	} cases[] = {{1000, 200}, {30000, 200}, {100000, 300}, {0, 1000}};
+		uint32_t bytes, rtt_us, wait_ms;
+	} cases[] = {
+		{500, 1000, 200},
+		{500, 30000, 200},
+		{500, 100000, 300},
+		{1999, 1000, 200},
+		{2000, 1000, 10},
+		{2000, 5001, 11},
+		{10000, 50000, 100},
+		{10000, 0, 1000},
+	};
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		rig_start(&rig, ALL);
 		if (cases[i].rtt_us)
 			rtt_sample(&rig.c, cases[i].rtt_us);
-		rig_write(&rig, 500);
+		rig_write(&rig, cases[i].bytes);
 		assert_int_equal(rig_left_ms(&rig), cases[i].wait_ms);
 		assert_true(rig_due(&rig));
 		assert_int_equal(rig_count(&rig, TCP_tail_probes), 1);
@@ -504,10 +547,12 @@ int main(void)
 		cmocka_unit_test(test_several_holes),
 		cmocka_unit_test(test_lost_by_bytes),
 		cmocka_unit_test(test_the_tail_of_a_recovery),
+		cmocka_unit_test(test_a_hole_above_what_it_began_with),
 		cmocka_unit_test(test_proportional_reduction),
 		cmocka_unit_test(test_a_retransmission_lost),
 		cmocka_unit_test(test_time_for_the_retransmission),
 		cmocka_unit_test(test_timeout_goes_back),
+		cmocka_unit_test(test_slow_start_after_a_timeout),
 		cmocka_unit_test(test_reneging),
 		cmocka_unit_test(test_blocks_that_are_nowhere),
 		cmocka_unit_test(test_scoreboard_is_bounded),
@@ -517,7 +562,7 @@ int main(void)
 		cmocka_unit_test(test_back_off),
 		cmocka_unit_test(test_a_needless_timeout_is_taken_back),
 		cmocka_unit_test(test_tail_loss_probe),
-		cmocka_unit_test(test_probe_of_one_segment),
+		cmocka_unit_test(test_when_a_probe_comes),
 		cmocka_unit_test(test_probe_with_new_data),
 		cmocka_unit_test(test_what_a_probe_tells),
 		cmocka_unit_test(test_no_probe_without_sack_or_in_recovery),

@@ -120,8 +120,11 @@ static void the_last_of_each_thing_holds(void **state)
 		batch_put(b, &(struct store_record){
 				     .kind = i < 3 ? STORE_SECRET : STORE_SECRET_FORGOTTEN,
 				     .secret = {.id = 200, .created_s = i}});
+		batch_put(b, &(struct store_record){
+				     .kind = i < 3 ? STORE_TICKET : STORE_TICKET_FORGOTTEN,
+				     .ticket = {.epoch = 200}});
 	}
-	assert_int_equal(batch_count(b), 5);
+	assert_int_equal(batch_count(b), 6);
 	uint32_t at = 0;
 	const struct store_record *r;
 	while ((r = batch_next(b, &at))) {
@@ -131,7 +134,8 @@ static void the_last_of_each_thing_holds(void **state)
 			: r->kind == STORE_ENDED ? r->ended.expires == 3
 			: r->kind == STORE_ROOM
 				? r->room.state == 3 && !strcmp(r->room.message, "we are sorry")
-				: r->kind == STORE_SECRET_FORGOTTEN;
+				: r->kind == STORE_SECRET_FORGOTTEN ||
+					  r->kind == STORE_TICKET_FORGOTTEN;
 		assert_true(is_last);
 	}
 	batch_destroy(b);

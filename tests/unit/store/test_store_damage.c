@@ -105,7 +105,7 @@ static void other_versions_are_refused(void **state)
 		const char *sql, *said;
 		int ret;
 	} cases[] = {
-		{"PRAGMA user_version = 2", "later version", -ENOTSUP},
+		{"PRAGMA user_version = 3", "later version", -ENOTSUP},
 		{"PRAGMA user_version = 0", "unknown version", -EUCLEAN},
 		{"PRAGMA user_version = -1", "unknown version", -EUCLEAN},
 		{"PRAGMA application_id = 1", "not a database of sluice", -EUCLEAN},
@@ -140,6 +140,8 @@ static void rows_that_cannot_be(void **state)
 		{"INSERT INTO secrets VALUES (0, zeroblob(32), 1, 1)", STORE_SECRET},
 		{"INSERT INTO secrets VALUES (256, zeroblob(32), 1, 1)", STORE_SECRET},
 		{"INSERT INTO secrets VALUES (1, zeroblob(31), 1, 1)", STORE_SECRET},
+		{"INSERT INTO tickets VALUES (4294967296, zeroblob(32))", STORE_TICKET},
+		{"INSERT INTO tickets VALUES (1, zeroblob(33))", STORE_TICKET},
 		{"INSERT INTO configs VALUES (1, 1, zeroblob(33))", STORE_CONFIG},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -56,6 +56,7 @@ static void all_kinds_come_back(void **state)
 		{.kind = STORE_CLOCK, .clock = {NOW}},
 		{.kind = STORE_CONFIG, .config = {NOW, {1, 0, [31] = 9}}},
 		{.kind = STORE_AUDIT, .audit = {NOW, "room derby release 10: done"}},
+		{.kind = STORE_TICKET, .ticket = {UINT32_MAX, {3, 0, [31] = 7}}},
 	};
 	struct store *s = sqlite_place_open();
 	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++)

@@ -7,6 +7,7 @@
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static void add_extension(X509 *x509, int nid, const char *value)
@@ -24,7 +25,8 @@ struct certificate certificate_make(
 	const struct certificate_recipe *recipe, const struct certificate *issuer)
 {
 	static long serial;
-	struct certificate made = {EVP_EC_gen("P-256"), X509_new()};
+	struct certificate made = {
+		recipe->is_rsa ? EVP_RSA_gen(2048) : EVP_EC_gen("P-256"), X509_new()};
 	long from_s = recipe->from_s, until_s = recipe->until_s;
 	if (from_s == 0 && until_s == 0) {
 		from_s = -3600;
@@ -73,4 +75,37 @@ const char *certificate_file(const struct certificate *const *certificates, int 
 void certificate_remove_file(const char *path)
 {
 	unlink(path);
+}
+
+// A new file, which the caller closes.
+static FILE *open_new(char **path)
+{
+	*path = strdup("/tmp/sluice-test-XXXXXX");
+	assert(*path);
+	int fd = mkstemp(*path);
+	assert(fd >= 0);
+	FILE *file = fdopen(fd, "w");
+	assert(file);
+	return file;
+}
+
+struct identity_files certificate_pair(const struct certificate *certificate)
+{
+	char *paths[2];
+	FILE *file = open_new(&paths[0]);
+	assert(PEM_write_X509(file, certificate->x509));
+	fclose(file);
+	file = open_new(&paths[1]);
+	assert(PEM_write_PrivateKey(file, certificate->key, NULL, NULL, 0, NULL, NULL));
+	fclose(file);
+	return (struct identity_files){paths[0], paths[1], NULL};
+}
+
+void certificate_remove_pair(struct identity_files *files)
+{
+	unlink(files->certificate);
+	unlink(files->key);
+	free((char *)files->certificate);
+	free((char *)files->key);
+	*files = (struct identity_files){0};
 }

@@ -4,6 +4,8 @@
 #include <openssl/x509.h>
 #include <stdbool.h>
 
+#include "dataplane/tls/identity.h"
+
 // Who signs: a key and its own certificate.
 struct certificate {
 	EVP_PKEY *key;
@@ -15,6 +17,7 @@ struct certificate_recipe {
 	const char *names; // subjectAltName: "DNS:shop.example,IP:192.0.2.1"; NULL: none
 	const char *usage; // extendedKeyUsage; NULL: none
 	bool is_authority;
+	bool is_rsa; // the key; else P-256
 	long from_s, until_s; // from now; both 0: an hour either way
 };
 
@@ -27,3 +30,7 @@ void certificate_free(struct certificate *certificate);
 // next call; the file is removed by certificate_remove_file().
 const char *certificate_file(const struct certificate *const *certificates, int count);
 void certificate_remove_file(const char *path);
+
+// Write a certificate and its key to two new files. certificate_remove_pair() removes them.
+struct identity_files certificate_pair(const struct certificate *certificate);
+void certificate_remove_pair(struct identity_files *files);

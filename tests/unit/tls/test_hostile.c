@@ -1,6 +1,7 @@
 // A far end, or somebody on the way, that means no good: bounded, counted, and never believed.
 
 #include "dataplane/tls/bio.h"
+#include "tests/unit/tls/pair.h"
 #include "tests/unit/tls/rig.h"
 
 #include <errno.h>
@@ -137,6 +138,110 @@ static void memory_of_a_stream_to_a_hostile_server(void **state)
 		assert_int_equal(use.session, 0);
 	}
 	rig_end(rig);
+}
+
+// ---- Visitors ----
+
+static void close_server(struct pair *pair, struct pair_link *link)
+{
+	rig_is_inside = true;
+	stream_close(pair->server, link->server.stream, true);
+	rig_is_inside = false;
+	link->server.stream = NULL;
+	pair_settle(pair);
+}
+
+// The most that is held between turns from now on until nothing happens any more.
+static size_t held_while_settling(struct pair *pair)
+{
+	size_t most = held;
+	while (pair_turn(pair))
+		most = held > most ? held : most;
+	return most;
+}
+
+// A handshake that comes byte by byte, and then a record of which most is there: what a slow
+// visitor can make us hold. Within a call it is more, but for one visitor at a time.
+static void memory_of_a_visitor(void **state)
+{
+	static const char *const names[] = {"DNS:" RIG_NAME};
+	(void)state;
+	rig_bytewise = true;
+	for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
+		struct pair *pair = pair_new(names, 1);
+		SSL_CTX_set_max_proto_version(pair_client(pair), version);
+		close_server(pair, pair_open(pair, RIG_NAME, NULL)); // once for all is done now
+		for (int i = 0; i < 3; i++) {
+			size_t before = held_peak = held;
+			struct pair_link *link = pair_connect(pair, RIG_NAME, NULL);
+			size_t opening = held_while_settling(pair) - before;
+			size_t idle = held - before, call = held_peak - before;
+			struct span text = rig_text(TLS_RECORD_BYTES);
+			stream_write(pair->client, link->client.stream, &text, 1);
+			size_t reading = held_while_settling(pair) - before;
+			rig_is(&link->server.heard.data, text);
+			close_server(pair, link);
+			if (i == 0)
+				print_message("  opening %zu, idle %zu, within a record %zu, "
+					      "within a call %zu\n",
+					opening, idle, reading, call);
+			assert_true(opening < TLS_VISITOR_BYTES);
+			assert_true(reading < TLS_VISITOR_BYTES);
+			assert_true(idle < TLS_VISITOR_BYTES / 6 + 1024);
+			assert_true(call < TLS_STREAM_BYTES);
+			assert_true(held <= before);
+		}
+		pair_end(pair);
+	}
+	rig_bytewise = false;
+}
+
+// Each allocation of an accept fails once.
+static void memory_runs_out_in_an_accept(void **state)
+{
+	static const char *const names[] = {"DNS:" RIG_NAME};
+	struct pair *pair = pair_new(names, 1);
+	bool has_failed = true;
+	uint64_t refused = 0;
+	(void)state;
+	for (int n = 1; has_failed; n++) {
+		struct fake_stream *s = fake_accept(&pair->far);
+		until_failure = n;
+		rig_is_inside = true;
+		struct stream *stream = tls_accept(pair->server, &s->stream, NULL);
+		has_failed = until_failure == 0;
+		until_failure = 0;
+		refused += !stream;
+		if (stream)
+			stream_close(pair->server, stream, true);
+		else
+			stream_close(&pair->far.driver, &s->stream, true);
+		ERR_clear_error();
+		rig_is_inside = false;
+		pair->far.count = 0; // its places are used again
+		assert_int_equal(pair_count(pair, memory_none), refused);
+	}
+	assert_true(refused > 10);
+	pair_end(pair);
+}
+
+// Each allocation of a handshake fails once: the visitor goes, nobody else.
+static void memory_runs_out_in_a_handshake(void **state)
+{
+	static const char *const names[] = {"DNS:" RIG_NAME};
+	bool has_failed = true;
+	(void)state;
+	for (int n = 1; has_failed; n += 7) {
+		struct pair *pair = pair_new(names, 1);
+		struct pair_link *link = pair_connect(pair, RIG_NAME, NULL);
+		until_failure = n;
+		pair_settle(pair);
+		has_failed = until_failure == 0;
+		until_failure = 0;
+		assert_int_equal(link->server.heard.opened + link->server.heard.closed > 0, 1);
+		pair_open(pair, RIG_NAME, NULL);
+		pair_end(pair);
+	}
 }
 
 // Each allocation of a connect fails once.
@@ -345,6 +450,9 @@ int main(void)
 		cmocka_unit_test(an_alert),
 		cmocka_unit_test(altered_bytes),
 		cmocka_unit_test(random_bytes),
+		cmocka_unit_test(memory_of_a_visitor),
+		cmocka_unit_test(memory_runs_out_in_an_accept),
+		cmocka_unit_test(memory_runs_out_in_a_handshake),
 	};
 	CRYPTO_set_mem_functions(count_malloc, count_realloc, count_free);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,6 +120,7 @@ void stage_begin(struct stage *stage)
 		.words = &stage->words,
 		.control_wake = stage->wake_fd};
 	plan.tls_max = 16;
+	plan.visitor_tls_max = 16;
 	origin_plan_init(&plan.origin, 16, 4);
 	struct worker *w = stage->w = aligned_alloc(64, (sizeof(*w) + 63) / 64 * 64);
 	memset(w, 0, sizeof(*w));

@@ -220,6 +220,7 @@ static void begin(struct stage *stage)
 		.parked_max = VISITORS,
 		.buffers = 4 * VISITORS,
 		.tls_max = 1,
+		.visitor_tls_max = 1,
 		.buffer_bytes = 32768,
 		.limits = {8192, 16384, 100},
 		.head_timeout_ms = 10000,
