@@ -17,7 +17,7 @@ from sluice import Visitor, serving, starting
 
 MARKERS = {
     "sockets": "of the sockets driver itself",
-    "bypass": "of `driver: dpdk` itself",
+    "bypass": "of `driver: dpdk` itself, over these devices if it names some",
     "smoke": "runs over every device",
     "long": "takes minutes; only with SLUICE_TESTS_LONG=1",
 }
@@ -34,7 +34,11 @@ def pytest_configure(config):
 def is_left_out(item):
     if item.get_closest_marker("long") and os.environ.get("SLUICE_TESTS_LONG") != "1":
         return True
-    return bool(item.get_closest_marker("sockets" if network.is_bypass() else "bypass"))
+    if not network.is_bypass():
+        return bool(item.get_closest_marker("bypass"))
+    bypass = item.get_closest_marker("bypass")
+    return bool(item.get_closest_marker("sockets")
+                or (bypass and bypass.args and network.DEVICE not in bypass.args))
 
 
 def pytest_collection_modifyitems(config, items):

@@ -5,6 +5,7 @@ SLUICE_E2E_DEVICE says which: `sockets` (the default), or a device that a virtua
 which is gone with its last process; each appliance gets a link with the kernel's TCP at the other
 end. SLUICE_E2E_FAMILY=6 makes visitors come over IPv6, SLUICE_E2E_VLAN=N over a tagged network.
 """
+import contextlib
 import ctypes
 import itertools
 import os
@@ -37,12 +38,44 @@ def command(*words):
     return run.stdout
 
 
+def system_call(name, *arguments):
+    if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments) != 0:
+        raise OSError(ctypes.get_errno(), name)
+
+
 def enter():
     """Leave the machine's network, before anything is started."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(CLONE_NEWNET) != 0:
-        raise OSError(ctypes.get_errno(), "unshare")
+    system_call("unshare", CLONE_NEWNET)
     command("ip", "link", "set", "lo", "up")
+
+
+class Namespace:
+    """A network apart. No process and no name holds it, only this object: it goes when closed."""
+
+    def __init__(self):
+        with open("/proc/thread-self/ns/net", "rb") as ours:
+            enter()
+            self.file = open("/proc/thread-self/ns/net", "rb")
+            system_call("setns", ours.fileno(), CLONE_NEWNET)
+        self.path = f"/proc/{os.getpid()}/fd/{self.file.fileno()}"  # as ip(8) wants it
+
+    @contextlib.contextmanager
+    def entered(self):
+        """This thread is in it, and whatever it starts; sockets made here stay here."""
+        with open("/proc/thread-self/ns/net", "rb") as ours:
+            system_call("setns", self.file.fileno(), CLONE_NEWNET)
+            try:
+                yield
+            finally:
+                system_call("setns", ours.fileno(), CLONE_NEWNET)
+
+    def close(self):
+        self.file.close()
+
+
+def as_a_wire(interface):
+    """Else the kernel leaves sums to a device that is none, and sends segments of 64 kB."""
+    command("ethtool", "-K", interface, "tx", "off", "tso", "off", "gso", "off", "gro", "off")
 
 
 class Loopback:
@@ -94,8 +127,7 @@ class Link:
                 "peer", "name", self.inside, "mtu", self.mtu)
         pathlib.Path(f"/proc/sys/net/ipv6/conf/{self.inside}/disable_ipv6").write_text("1")
         command("ip", "link", "set", self.inside, "up")
-        # Else the kernel leaves sums to a device that is none, and sends segments of 64 kB.
-        command("ethtool", "-K", self.outside, "tx", "off", "tso", "off", "gso", "off")
+        as_a_wire(self.outside)
         self.bring_up()
 
     def bring_up(self):

@@ -1,4 +1,4 @@
-"""Goal: certificates are checked, read anew and stapled, and nobody notices but by what they see."""
+"""Goal: certificates are checked, read anew and stapled, and no connection is lost by it."""
 import contextlib
 import json
 import re
