@@ -218,16 +218,15 @@ class Sluice:
 
     def raw(self, data, seconds=5, half_close=False):
         """Send bytes, return all that comes until the peer closes or the time is over."""
-        with contextlib.closing(self.connect()) as sock:
+        got = b""
+        with contextlib.suppress(socket.timeout, ConnectionResetError), self.connect() as sock:
             sock.settimeout(seconds)
             sock.sendall(data)
             if half_close:
                 sock.shutdown(socket.SHUT_WR)
-            got = b""
-            with contextlib.suppress(socket.timeout, ConnectionResetError):
-                while piece := sock.recv(65536):
-                    got += piece
-            return got
+            while piece := sock.recv(65536):
+                got += piece
+        return got
 
     def cli(self, *arguments, check=True):
         run = subprocess.run([BINARY, *arguments, "-c", str(self.path)], capture_output=True,

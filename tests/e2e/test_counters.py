@@ -18,6 +18,7 @@ CONNECTIONS = 64
 PER_SOURCE = 40
 EXCHANGES = 2
 FIELDS = 20
+TURNS = ("turns", "busy_turns", "busy_cycles")
 CHUNKED = "Transfer-Encoding: chunked\r\n"
 HEALTH = b"GET /.sluice/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LIST = (ROOT / "dataplane/counters.h").read_text()
@@ -72,7 +73,7 @@ class Counted:
     def moved(self):
         now = counters(self.sluice)
         return {name: now[name] - self.before[name] for name in now
-                if name != "turns" and now[name] != self.before[name]}
+                if name not in TURNS and now[name] != self.before[name]}
 
     def drops(self):
         return {name: by for name, by in self.moved().items() if name in DROPS}

@@ -6,6 +6,7 @@ import socket
 import time
 
 import pytest
+from network import is_bypass
 from sluice import JSON, free_port, room, wait_for
 
 GOOD = (b"GET /.sluice/derby/status HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n"
@@ -231,11 +232,11 @@ def test_full_table_evicts_the_idle_then_says_503(make):
         counters = {c["counter"]: c["value"] for c in sluice.show("counters")}
         assert counters["evicted"] >= 10  # nine tenths of 64 may stay
         for _ in range(70):  # each is busy before the next comes, so that none makes room
-            busy = stack.enter_context(sluice.connect())
             with contextlib.suppress(OSError):
-                busy.sendall(GOOD[:10])
+                stack.enter_context(sluice.connect()).sendall(GOOD[:10])
             time.sleep(0.02)
-        assert status_of(sluice.raw(GOOD, 3)) == 503
+        # Our own TCP resets when it has not even room to say so.
+        assert status_of(sluice.raw(GOOD, 3)) in ((503, None) if is_bypass() else (503,))
         assert idle
     wait_for(lambda: sluice.raw(GOOD, 1).startswith(b"HTTP/1.1 401 "), 5)
 

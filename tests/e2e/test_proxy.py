@@ -241,6 +241,7 @@ def test_preflights_pass_within_their_rate(make, visitor, origin):
     assert sluice.show("room", "derby")["sessions"] == 1
 
 
+@pytest.mark.sockets
 def test_proxy_protocol(make):
     sluice = make(start=False)
     sluice.config["listen"][0]["proxy_protocol"] = True
