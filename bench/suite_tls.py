@@ -2,8 +2,8 @@
 
 One worker each, pinned to the same core, the load on another. The same certificate (ECDSA, P-256),
 groups, ciphers and number of tickets, TLS 1.3 and 1.2; no session is resumed. Each connection is
-connect, handshake, one small answer, close, by `openssl s_time`. Pairs are interleaved, and medians
-of pairs are reported.
+connect, handshake, close, by `openssl s_time`. Pairs are interleaved, and medians of pairs are
+reported.
 """
 import contextlib
 import re
@@ -101,7 +101,7 @@ def handshake_us(option, core, port, pids):
 
 
 def connections_of(load):
-    """What s_time says: `N connections in 2 real seconds, B bytes read per connection`."""
+    """What s_time says: `N connections in 2 real seconds`."""
     text = load.communicate(timeout=60)[0]
     found = re.search(r"(\d+) connections in \d+ real seconds", text)
     if load.returncode != 0 or not found or int(found[1]) == 0:

@@ -330,11 +330,11 @@ struct config_machine {
 	// What is wrong with a file of certificates (NULL: the system's), beginning with its name;
 	// NULL: nothing. Without this function such files are not looked at.
 	const char *(*ca_error)(const char *path);
+	uint64_t hugepages, hugepages_free; // of the size that most memory is set aside in
+	uint64_t hugepage_bytes;
 	// Whether something is wrong with a certificate and its key. Likewise.
 	bool (*certificate_fault)(
 		const struct config_certificate *files, struct config_fault *fault);
-	uint64_t hugepages, hugepages_free; // of the size that most memory is set aside in
-	uint64_t hugepage_bytes;
 	struct config_bill bill; // no rows: memory is not checked
 };
 

@@ -19,7 +19,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define NEIGHBOURS_MAX 4096u
 #define WORKS_MIN 4096u
 #define CHUNK_BYTES 2048u
 #define WAIT_US 60000000u // TIME_WAIT
@@ -128,9 +127,7 @@ static void fill_port(const struct config_port *from, struct net_port_plan *port
 static void network_plan(const struct config *config, uint32_t worker_count, struct net_plan *plan)
 {
 	const struct config_ports *ports = &config->dpdk->ports;
-	*plan = (struct net_plan){.worker_count = worker_count,
-		.neighbours_max = NEIGHBOURS_MAX,
-		.port_count = ports->count};
+	*plan = (struct net_plan){.worker_count = worker_count, .port_count = ports->count};
 	for (uint32_t i = 0; i < ports->count; i++)
 		fill_port(&ports->at[i], &plan->ports[i]);
 	fill_tcp(config, worker_count, &plan->tcp);
@@ -152,9 +149,12 @@ static void log_port(const struct ethdev_port *port)
 {
 	const uint8_t *mac = port->mac;
 	log_info("port %s: %02x:%02x:%02x:%02x:%02x:%02x, MTU %u, %u receive and %u send queues, "
-		 "flows spread by %s, checksums %s in and %s out by the device%s%s",
+		 "%schecksums %s in and %s out by the device%s%s",
 		port->name, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], port->mtu,
-		port->rx_queues, port->tx_queues, port->is_dispatched ? "sluice" : "the device",
+		port->rx_queues, port->tx_queues,
+		port->is_dispatched   ? "flows spread by sluice, "
+		: port->rx_queues > 1 ? "flows spread by the device, "
+				      : "",
 		port->checks_l4 ? "verified" : "not", port->fills_l4 ? "written" : "not",
 		port->has_exception ? ", what is not for sluice to " : "", port->exception);
 }

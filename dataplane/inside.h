@@ -96,6 +96,7 @@ struct worker {
 	const struct snapshot *snapshot; // of this turn
 	uint64_t version; // of the one whose origins are in force
 	uint64_t now_us; // CLOCK_MONOTONIC, once a turn
+	uint64_t turn_began; // time stamp counter
 	uint64_t now_ms; // cluster time
 	uint32_t now_s;
 	bool is_held; // control's heartbeat is old: park nothing

@@ -277,6 +277,7 @@ static void *run(void *worker)
 	rte_rcu_qsbr_thread_online(quiescent, w->plan.index);
 	while (!atomic_load_explicit(&w->shown.stop, memory_order_relaxed))
 		turn(w);
+	stream_stop_accepting(w->driver);
 	close_all(w);
 	while (!atomic_load(&w->shown.is_woken))
 		sched_yield(); // control still holds the driver
@@ -336,6 +337,7 @@ static void look_around(struct worker *w)
 
 static int take_events(struct worker *w)
 {
+	w->turn_began = rte_rdtsc();
 	struct rte_rcu_qsbr *quiescent = w->plan.words->quiescent;
 	bool may_sleep = w->outer == w->driver && w->wheel.slots[0].next;
 	uint32_t wait_us = may_sleep ? sleep_us(w) : 0;
@@ -418,17 +420,16 @@ static void pass_events(struct worker *w, int event_count)
 }
 
 // What a turn cost that had something to do, for a driver that polls: then all of it is work.
-static void count_cycles(struct worker *w, uint64_t began)
+static void count_cycles(struct worker *w)
 {
 	if (w->driver->taken == 0 && w->outer_count == 0)
 		return;
 	inside_count(w, COUNTER_busy_turns);
-	counters_add(&w->shown.counters, COUNTER_busy_cycles, rte_rdtsc() - began);
+	counters_add(&w->shown.counters, COUNTER_busy_cycles, rte_rdtsc() - w->turn_began);
 }
 
 static void turn(struct worker *w)
 {
-	uint64_t began = rte_rdtsc();
 	int event_count = take_events(w);
 	look_around(w);
 	cut_ended(w);
@@ -445,5 +446,5 @@ static void turn(struct worker *w)
 		client_close_idle(w);
 	report_flush(w);
 	show(w);
-	count_cycles(w, began);
+	count_cycles(w);
 }

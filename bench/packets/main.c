@@ -4,7 +4,7 @@
 // for; net_memif carries frames between the two without a kernel in between. Prints `warm` when all
 // flows stand, measures from then on, and ends with one line of JSON.
 
-#include "bench/packets/flow.h"
+#include "bench/packets/flows.h"
 
 #include <rte_cycles.h>
 #include <rte_eal.h>
@@ -163,11 +163,11 @@ static bool warm_up(struct device *d, struct flows *flows, const struct plan *pl
 
 static void measure(struct device *d, struct flows *flows, const struct plan *plan)
 {
-	struct flow_tally before = *flows_tally(flows);
+	struct flows_tally before = *flows_tally(flows);
 	uint32_t begun = now_ms(), mended = begun;
 	while (!is_ended && now_ms() - begun < (uint32_t)(plan->seconds * 1000))
 		turn(d, flows, &mended);
-	const struct flow_tally *now = flows_tally(flows);
+	const struct flows_tally *now = flows_tally(flows);
 	printf("{\"answers\":%" PRIu64 ",\"seconds\":%.3f,\"segments_in\":%" PRIu64
 	       ",\"segments_out\":%" PRIu64 ",\"stalled\":%" PRIu64 ",\"out_of_order\":%" PRIu64
 	       ",\"refused\":%" PRIu64 ",\"resets\":%" PRIu64 ",\"dropped\":%" PRIu64

@@ -438,7 +438,7 @@ static unsigned code_of(const struct decision *decision, const struct gate_reque
 	assert(!"an answer");
 }
 
-// A browser keeps the method and the body (RFC 9110 15.4.9); a target of "*" has no path.
+// A browser keeps the method and the body (RFC 9110 15.4.9).
 static void put_https(struct writer *w, const struct gate_request *request)
 {
 	uint16_t port = request->site->https_port;
@@ -448,7 +448,7 @@ static void put_https(struct writer *w, const struct gate_request *request)
 		writer_char(w, ':');
 		writer_number(w, port);
 	}
-	put_field(w, request->target.at[0] == '/' ? request->target : SPAN("/"), SPAN(""));
+	put_field(w, request->target, SPAN(""));
 }
 
 // Endpoints speak JSON whatever is asked for.

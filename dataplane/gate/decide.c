@@ -104,7 +104,8 @@ static bool must_be_secure(const struct view *v)
 {
 	const struct gate_request *request = v->request;
 	return v->in->is_plain && request->site && request->site->https_port > 0 &&
-	       request->route != GATE_ROUTE_BAD && request->route != GATE_ROUTE_HEALTH;
+	       request->target.at[0] == '/' && request->route != GATE_ROUTE_BAD &&
+	       request->route != GATE_ROUTE_HEALTH;
 }
 
 void decide(const struct decide_input *input, struct decision *decision)

@@ -1,10 +1,10 @@
 // A message is 28 bytes: what kinds of addresses, request or reply, sender's MAC and IP, target's
 // MAC and IP.
 //
-// Who asks for us, and every gateway however it is heard, goes into the table of neighbours. A
-// sender that calls itself by an address of ours, from another MAC, is a conflict. Requests for
-// others and all replies also go to the exception interface: the kernel behind it asks and answers
-// for its own addresses, which may be the same as ours.
+// A gateway is learnt of however it is heard. A sender that calls itself by an address of ours,
+// from another MAC, is a conflict. Requests for others and all replies also go to the exception
+// interface: the kernel behind it asks and answers for its own addresses, which may be the same as
+// ours.
 
 #include "dataplane/net/arp.h"
 
@@ -34,7 +34,6 @@ static_assert(sizeof(struct message) == 28, "RFC 826");
 static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
 static bool read_message(struct span bytes, struct message *m);
-static void learn(struct net *n, uint16_t port, const struct message *m, bool asks_us);
 static void send_message(struct net *n, uint16_t port, uint16_t operation, const uint8_t *to,
 	const uint8_t sender[4], const uint8_t target_mac[6], const uint8_t target[4]);
 
@@ -57,8 +56,9 @@ enum net_fate arp_input(struct net *n, const struct frame *frame, const struct t
 		announce_defend(n, hop->port);
 		return NET_FATE_NOT_OURS;
 	}
-	if (frame_is_peer(port, sender))
-		learn(n, hop->port, &m, asks_us);
+	if (gateway_heard(
+		    n->shared->gateways, hop->port, sender, m.sender_mac, true, n->driver.now_us))
+		net_count(n, NET_gateway_moved);
 	if (!asks_us)
 		return NET_FATE_NOT_OURS;
 	send_message(n, hop->port, REPLY, m.sender_mac, m.target, m.sender_mac, m.sender);
@@ -76,15 +76,6 @@ static bool read_message(struct span bytes, struct message *m)
 	       m->hardware_bytes == 6 && m->protocol_bytes == 4 && !(m->sender_mac[0] & 1) &&
 	       memcmp(m->sender_mac, none, sizeof(none)) != 0 &&
 	       (m->operation == htons(REQUEST) || m->operation == htons(REPLY));
-}
-
-static void learn(struct net *n, uint16_t port, const struct message *m, bool asks_us)
-{
-	uint8_t sender[16];
-	frame_map(sender, m->sender);
-	enum neighbour_news news = neighbour_heard(n->shared->neighbours, port, sender,
-		m->sender_mac, asks_us, true, n->driver.now_us);
-	net_count_news(n, news);
 }
 
 void arp_ask(struct net *n, uint16_t port, const uint8_t ip[16], const uint8_t *mac)

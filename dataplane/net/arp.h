@@ -5,7 +5,7 @@
 
 #include "dataplane/net/inside.h"
 
-// Take an ARP message: answer what asks for an address of ours, learn of neighbours.
+// Take an ARP message: answer what asks for an address of ours, learn of gateways.
 //   frame  read by frame_read(): FRAME_IS_ARP
 enum net_fate arp_input(struct net *n, const struct frame *frame, const struct tcp_hop *hop);
 

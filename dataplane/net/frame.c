@@ -21,6 +21,7 @@
 #define PROTOCOL_OSPF 89u
 #define PROTOCOL_VRRP 112u
 
+static void take_arp(struct frame *f);
 static void read_ipv4(const struct net_port_plan *port, struct span bytes,
 	struct frame_checked checked, struct frame *f, struct tcp_segment *s);
 static void read_ipv6(const struct net_port_plan *port, struct span bytes,
@@ -29,6 +30,7 @@ static int walk_extensions(struct span *bytes, uint8_t *protocol);
 static bool options_are_known(const uint8_t *options, size_t len);
 static void read_segment(bool is_checked, struct frame *f, struct tcp_segment *s);
 static void drop(struct frame *f, enum net_counter why);
+static enum ethdev_class class_of(uint8_t protocol, struct span body);
 static void leave(struct frame *f, uint8_t protocol, struct span body);
 
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -78,7 +80,13 @@ void frame_read(const struct net_port_plan *port, uint16_t index, struct span by
 	else if (type == FRAME_IPV6)
 		read_ipv6(port, bytes, checked, f, s);
 	else if (type == FRAME_ARP)
-		f->kind = FRAME_IS_ARP;
+		take_arp(f);
+}
+
+static void take_arp(struct frame *f)
+{
+	f->kind = FRAME_IS_ARP;
+	f->class = ETHDEV_CLASS_ROUTING;
 }
 
 static void read_ipv4(const struct net_port_plan *port, struct span bytes,
@@ -119,6 +127,7 @@ static void read_ipv4(const struct net_port_plan *port, struct span bytes,
 	}
 	f->hop_limit = (uint8_t)bytes.at[8];
 	f->body = span_from(bytes, head);
+	f->class = class_of(protocol, f->body);
 	if (protocol == IPPROTO_TCP)
 		read_segment(checked.l4, f, s);
 	else if (protocol == IPPROTO_ICMP)
@@ -173,6 +182,7 @@ static void read_ipv6(const struct net_port_plan *port, struct span bytes,
 		drop(f, (enum net_counter)why);
 		return;
 	}
+	f->class = class_of(protocol, f->body);
 	// Who has no address yet may ask whether somebody has the one it wants (RFC 4862 5.4.2).
 	bool is_icmp = protocol == IPPROTO_ICMPV6;
 	bool is_peer = !frame_is_ipv4(s->peer.ip) && frame_is_peer(port, s->peer.ip);
@@ -263,17 +273,28 @@ static void drop(struct frame *f, enum net_counter why)
 	f->drop = why;
 }
 
-// It is not for sluice: of which class for the exception interface.
+// What routing and neighbours' own talk is: apart from the rest, so that nothing else drowns it.
+static bool is_routing(uint8_t protocol, struct span body)
+{
+	if (protocol == IPPROTO_TCP)
+		return body.len >= 4 &&
+		       (be16(body.at) == PORT_BGP || be16(body.at + 2) == PORT_BGP);
+	if (protocol == IPPROTO_ICMPV6) // listeners and neighbours: 130 to 143
+		return body.len > 0 && (uint8_t)body.at[0] >= 130 && (uint8_t)body.at[0] <= 143;
+	return protocol == PROTOCOL_OSPF || protocol == PROTOCOL_VRRP;
+}
+
+static enum ethdev_class class_of(uint8_t protocol, struct span body)
+{
+	if (is_routing(protocol, body))
+		return ETHDEV_CLASS_ROUTING;
+	return protocol == IPPROTO_TCP ? ETHDEV_CLASS_TCP : ETHDEV_CLASS_OTHER;
+}
+
 static void leave(struct frame *f, uint8_t protocol, struct span body)
 {
 	f->kind = FRAME_IS_OTHER;
-	bool is_bgp = protocol == IPPROTO_TCP && body.len >= 4 &&
-		      (be16(body.at) == PORT_BGP || be16(body.at + 2) == PORT_BGP);
-	if (is_bgp || protocol == PROTOCOL_OSPF || protocol == PROTOCOL_VRRP ||
-		protocol == IPPROTO_ICMPV6)
-		f->class = ETHDEV_CLASS_ROUTING;
-	else if (protocol == IPPROTO_TCP)
-		f->class = ETHDEV_CLASS_TCP;
+	f->class = class_of(protocol, body);
 }
 
 bool frame_is_ours(const struct net_port_plan *port, const uint8_t ip[16])

@@ -29,7 +29,7 @@ enum frame_kind {
 	FRAME_IS_ICMP, // for an address of ours; its checksum is not looked at yet
 	FRAME_IS_ICMP6, // likewise, or for a group that neighbour discovery uses
 	FRAME_IS_ARP,
-	FRAME_IS_OTHER, // not for sluice; of `class`
+	FRAME_IS_OTHER, // not for sluice
 };
 
 // What the device has verified already.
@@ -40,7 +40,7 @@ struct frame_checked {
 struct frame {
 	enum frame_kind kind;
 	enum net_counter drop;
-	enum ethdev_class class;
+	enum ethdev_class class; // should it turn out not to be for sluice
 	bool is_to_group; // by its Ethernet destination
 	uint8_t hop_limit;
 	struct span body; // what follows Ethernet (ARP) or the IP headers (ICMP)

@@ -75,6 +75,10 @@ enum net_fate icmp_input(
 		return nd_input(n, frame, segment);
 	if (!is_ipv4 && type == MLD_QUERY)
 		return mld_input(n, frame, segment);
+	if (!frame_is_peer(&n->plan.ports[segment->hop.port], segment->peer.ip)) {
+		net_count(n, NET_source_bad); // only neighbours may have no address yet
+		return NET_FATE_DONE;
+	}
 	if (frame->is_to_group || segment->local.ip[0] == 0xff)
 		return NET_FATE_NOT_OURS; // nothing else sent to all is answered
 	if (type == (is_ipv4 ? ECHO : ECHO_6)) {

@@ -6,13 +6,13 @@
 #include <stdint.h>
 
 #include "dataplane/net/frame.h"
-#include "dataplane/net/neighbour.h"
+#include "dataplane/net/gateway.h"
 #include "dataplane/net/net.h"
 #include "dataplane/net/tcp/tcp.h"
 #include "dataplane/random.h"
 
 #define NET_STEERED_MAX 16u // frames of other workers taken in one turn
-#define NET_TEND_US 10000u // between looks at links, neighbours and announcements
+#define NET_TEND_US 10000u // between looks at links, gateways and announcements
 
 static_assert(ETHDEV_BURST_MAX + NET_STEERED_MAX <= TCP_BURST_MAX, "a turn's frames are one burst");
 
@@ -59,7 +59,7 @@ struct net {
 // What becomes of a frame that is no segment.
 enum net_fate {
 	NET_FATE_DONE, // answered, or good for nothing
-	NET_FATE_NOT_OURS, // for the exception interface, of class ROUTING
+	NET_FATE_NOT_OURS, // for the exception interface
 	NET_FATE_PASS, // for the next worker
 };
 
@@ -69,15 +69,6 @@ static inline void net_count(struct net *n, enum net_counter which)
 	_Atomic uint64_t *counter = &n->stats.counters[which];
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
 		memory_order_relaxed);
-}
-
-// Count what was learnt.
-static inline void net_count_news(struct net *n, enum neighbour_news news)
-{
-	if (news == NEIGHBOUR_HAS_MOVED)
-		net_count(n, NET_neighbour_moved);
-	else if (news == NEIGHBOUR_IS_NEW_FOR_OLD)
-		net_count(n, NET_neighbour_full);
 }
 
 // The address of a port by which to ask for another one: of its subnet, else the first of its kind;

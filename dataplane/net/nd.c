@@ -98,6 +98,13 @@ static bool read_message(
 	return is_question || !is_to_group || !(m->flags & SOLICITED);
 }
 
+static void learn(
+	struct net *n, uint16_t port, const uint8_t ip[16], const struct link *l, bool overrides)
+{
+	if (gateway_heard(n->shared->gateways, port, ip, l->mac, overrides, n->driver.now_us))
+		net_count(n, NET_gateway_moved);
+}
+
 static enum net_fate solicited(
 	struct net *n, const struct tcp_segment *s, const struct message *m, const struct link *l)
 {
@@ -106,10 +113,8 @@ static enum net_fate solicited(
 	if (!frame_is_ours(p, m->target))
 		return NET_FATE_NOT_OURS;
 	bool is_from_nobody = memcmp(s->peer.ip, nobody, sizeof(nobody)) == 0;
-	if (!is_from_nobody)
-		net_count_news(n, neighbour_heard(n->shared->neighbours, port, s->peer.ip,
-					  l->is_known ? l->mac : s->hop.mac, true, l->is_known,
-					  n->driver.now_us));
+	if (l->is_known)
+		learn(n, port, s->peer.ip, l, true);
 	struct message answer = {
 		.type = ND_ADVERTISEMENT, .option = TARGET_LINK_ADDRESS, .option_words = 1};
 	memcpy(answer.target, m->target, sizeof(answer.target));
@@ -133,10 +138,9 @@ static enum net_fate advertised(
 		net_count(n, NET_address_conflict);
 		announce_defend(n, port);
 	} else if (l->is_known) {
-		net_count_news(n, neighbour_heard(n->shared->neighbours, port, m->target, l->mac,
-					  false, m->flags & OVERRIDE, n->driver.now_us));
+		learn(n, port, m->target, l, m->flags & OVERRIDE);
 	} else if (m->flags & SOLICITED) {
-		neighbour_confirmed(n->shared->neighbours, port, m->target, n->driver.now_us);
+		gateway_confirmed(n->shared->gateways, port, m->target, n->driver.now_us);
 	}
 	return NET_FATE_NOT_OURS;
 }

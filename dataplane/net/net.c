@@ -26,8 +26,8 @@ int net_share(const struct net_plan *plan, struct net_shared **shared)
 	int ret = steer_create(plan->worker_count, &s->steer);
 	if (ret < 0)
 		goto fail_shared;
-	s->neighbours = neighbour_create(plan);
-	if (s->neighbours) {
+	s->gateways = gateway_create(plan);
+	if (s->gateways) {
 		*shared = s;
 		return 0;
 	}
@@ -43,7 +43,7 @@ void net_share_end(struct net_shared *shared)
 	if (!shared)
 		return;
 	steer_destroy(shared->steer);
-	neighbour_destroy(shared->neighbours);
+	gateway_destroy(shared->gateways);
 	free(shared);
 }
 
@@ -108,8 +108,7 @@ fail_net:
 uint64_t net_bytes(const struct net_plan *plan)
 {
 	uint64_t ring = STEER_RING_FRAMES * sizeof(struct steer_item);
-	uint64_t shared = neighbour_bytes(plan) / plan->worker_count + ring;
-	return sizeof(struct net) + tcp_bytes(&plan->tcp) + shared;
+	return sizeof(struct net) + tcp_bytes(&plan->tcp) + ring;
 }
 
 static struct net *net_of(const struct stream_driver *d)

@@ -6,9 +6,9 @@
 //                      ├─▶ another worker, whose flow it is
 //                      └─▶ exception interface
 //
-// Neighbours belong to worker 0. What is answered to a peer goes back to the MAC that the peer's
-// last segment came from, so nobody asks the table where to send; what it publishes is who took
-// over from whom (neighbour.h), so that answers follow a gateway that fails over.
+// Gateways belong to worker 0. What is answered to a peer goes back to the MAC address that the
+// peer's last segment came from, so nobody asks for them; but where one fails over, answers follow
+// it (gateway.h).
 //
 // Policies: IPv4 fragments are dropped (TCP never needs them: DF is set on all we send), counted;
 // IPv4 options are skipped; IPv6 hop-by-hop, destination options and routing headers with nothing
@@ -27,8 +27,7 @@
 #define NET_ADDRESSES_MAX 32u // of one port
 #define NET_GATEWAYS_MAX 4u
 
-struct rte_ring;
-struct net_shared; // what all workers of a process share: neighbours, rings
+struct net_shared; // what all workers of a process share: gateways, rings
 
 struct net_address {
 	uint8_t ip[16]; // IPv4 mapped
@@ -52,13 +51,12 @@ struct net_port_plan {
 
 struct net_plan {
 	unsigned worker_count;
-	uint32_t neighbours_max;
 	unsigned port_count;
 	struct net_port_plan ports[ETHDEV_PORTS_MAX];
 	struct tcp_plan tcp; // seed, mss_v4 and mss_v6 apart, which net_create() makes
 };
 
-// Made once, before the workers' drivers: rings between them, the table of neighbours. Returns 0 or
+// Made once, before the workers' drivers: rings between them, the table of gateways. Returns 0 or
 // -errno.
 int net_share(const struct net_plan *plan, struct net_shared **shared);
 void net_share_end(struct net_shared *shared);
@@ -96,8 +94,7 @@ bool net_is_full(const struct stream_driver *driver);
 	X(announced, "gratuitous ARP and unsolicited advertisements sent") \
 	X(address_conflict, "messages of another host that uses an address of ours") \
 	X(gateway_silent, "gateways that ceased to answer") \
-	X(neighbour_moved, "neighbours seen at another MAC address") \
-	X(neighbour_full, "neighbours forgotten: the table is full") \
+	X(gateway_moved, "gateways seen at another MAC address") \
 	X(steered, "frames handed to another worker: neighbours', or of flows not known here") \
 	X(steer_full, "frames dropped: the other worker's ring is full") \
 	X(not_ours, "packets for no address and port of sluice")

@@ -37,7 +37,7 @@ void out_send(void *ctx, const struct tcp_out *out)
 	uint8_t *at = rte_pktmbuf_mtod(buffer, uint8_t *) + room;
 	uint64_t sum = write_header(out, at);
 	sum += write_payload(out, at + head, !port->fills_l4);
-	struct tcp_hop hop = neighbour_follow(neighbour_moves(n->shared->neighbours), *out->hop);
+	struct tcp_hop hop = gateway_follow(gateway_moves(n->shared->gateways), *out->hop);
 	struct packet packet = {.port = port,
 		.mac = hop.mac,
 		.from = out->local->ip,

@@ -128,7 +128,7 @@ static void control(struct net *n, struct rte_mbuf *buffer, const struct frame *
 	if (fate == NET_FATE_PASS)
 		steer_pass(n, buffer, hops);
 	else if (fate == NET_FATE_NOT_OURS)
-		leave(n, buffer, &n->plan.ports[segment->hop.port], ETHDEV_CLASS_ROUTING);
+		leave(n, buffer, &n->plan.ports[segment->hop.port], frame->class);
 	else
 		drop(n, buffer);
 }
@@ -202,8 +202,8 @@ static void tend(struct net *n)
 	}
 	announce_due(n);
 	mld_due(n);
-	struct neighbour_question question;
-	if (!neighbour_due(n->shared->neighbours, n->driver.now_us, &question))
+	struct gateway_question question;
+	if (!gateway_due(n->shared->gateways, n->driver.now_us, &question))
 		return;
 	if (question.is_newly_silent)
 		net_count(n, NET_gateway_silent);

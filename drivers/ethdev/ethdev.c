@@ -48,7 +48,8 @@ static struct rte_mempool *make_pool(
 	return pool;
 }
 
-static int open_port(struct ethdev *devices, const struct ethdev_plan *plan, unsigned index,
+// Probe, buffers, start; all undone on failure.
+static int try_port(struct ethdev *devices, const struct ethdev_plan *plan, unsigned index,
 	char error[ETHDEV_ERROR_BYTES])
 {
 	const struct ethdev_port_plan *port_plan = &plan->ports[index];
@@ -58,19 +59,40 @@ static int open_port(struct ethdev *devices, const struct ethdev_plan *plan, uns
 		port, port_plan->device, sizes_mtu(port_plan), plan->worker_count, error);
 	if (ret < 0)
 		return ret;
-	devices->all_count = index + 1; // what is closed
 	if (devices->index_of[port->shown.id] != INSIDE_NONE) {
-		devices->all_count = index;
 		snprintf(error, ETHDEV_ERROR_BYTES, "port %s: is given twice", port_plan->device);
 		return -EEXIST;
 	}
-	devices->index_of[port->shown.id] = (uint16_t)index;
 	uint32_t count = sizes->receive_buffers[index], bytes = sizes->receive_bytes[index];
 	int socket = rte_eth_dev_socket_id(port->shown.id);
 	port->buffers = make_pool("port", index, count, bytes, socket);
-	if (!port->buffers)
-		return no_memory(error, count, bytes);
-	return port_start(port, port_plan, sizes, plan->worker_count, error);
+	if (port->buffers)
+		ret = port_start(port, port_plan, sizes, plan->worker_count, error);
+	else
+		ret = no_memory(error, count, bytes);
+	if (ret < 0) {
+		port_close(port);
+		rte_mempool_free(port->buffers);
+	}
+	return ret;
+}
+
+// A process that had given up root could not take its XDP program along (README.md); closing takes
+// it away now, and the second attempt finds none.
+static int open_port(struct ethdev *devices, const struct ethdev_plan *plan, unsigned index,
+	char error[ETHDEV_ERROR_BYTES])
+{
+	bool is_xdp = strncmp(plan->ports[index].device, "net_af_xdp", 10) == 0;
+	rte_log_set_level_pattern("pmd.net.af_xdp", RTE_LOG_CRIT);
+	int ret = try_port(devices, plan, index, error);
+	rte_log_set_level_pattern("pmd.net.af_xdp", RTE_LOG_ERR);
+	if (ret == -EINVAL && is_xdp)
+		ret = try_port(devices, plan, index, error);
+	if (ret < 0)
+		return ret;
+	devices->index_of[devices->ports[index].shown.id] = (uint16_t)index;
+	devices->port_count = devices->all_count = index + 1;
+	return 0;
 }
 
 static struct rte_ring *make_ring(const char *kind, unsigned index, uint32_t len)
@@ -108,7 +130,6 @@ static int open_all(
 	int ret = 0;
 	for (unsigned i = 0; ret == 0 && i < plan->port_count; i++)
 		ret = open_port(devices, plan, i, error);
-	devices->port_count = plan->port_count;
 	for (unsigned i = 0; ret == 0 && i < plan->port_count; i++)
 		ret = inside_open_exception(devices, plan, i, error);
 	for (unsigned i = 0; ret == 0 && i < plan->worker_count; i++)

@@ -140,7 +140,8 @@ bool ethdev_link_changed(struct ethdev_worker *w, unsigned port, bool *is_up);
 	X(bytes_out, "bytes sent") \
 	X(dispatched, "frames handed to the worker they belong to") \
 	X(dispatch_full, "frames dropped: the ring of the worker they belong to is full") \
-	X(transmit_full, "frames dropped: the device does not take them") \
+	X(transmit_full, "frames dropped: the device does not take them in time") \
+	X(transmit_refused, "frames dropped: the device cannot send such") \
 	X(buffer_none, "frames not sent: no buffer") \
 	X(reserve_none, "control frames not sent: not even the reserve has a buffer") \
 	X(device_missed, "frames the device dropped: nobody took them in time") \

@@ -28,12 +28,14 @@ static void transmit(
 			id, (uint16_t)w->index, queue->frames + sent, (uint16_t)(all - sent));
 		sent = (uint16_t)(sent + now);
 	} while (now > 0 && sent < all);
-	queue->count = (uint16_t)(queue->count - sent);
-	memmove(queue->frames, queue->frames + sent, queue->count * sizeof(queue->frames[0]));
-	for (uint16_t i = 0; i < queue->count; i++)
+	for (uint16_t i = sent; i < queue->count; i++)
 		bytes -= rte_pktmbuf_data_len(queue->frames[i]);
 	inside_count(w, ETHDEV_frames_out, sent);
 	inside_count(w, ETHDEV_bytes_out, bytes);
+	if (sent == all && all < queue->count) // one that it refuses must not stop the others
+		inside_drop(w, &queue->frames[sent++], 1, ETHDEV_transmit_refused);
+	queue->count = (uint16_t)(queue->count - sent);
+	memmove(queue->frames, queue->frames + sent, queue->count * sizeof(queue->frames[0]));
 }
 
 static void push(struct ethdev_worker *w, unsigned index, struct rte_mbuf *frame)

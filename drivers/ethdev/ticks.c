@@ -11,7 +11,7 @@
 
 #define CALIBRATE_US 10000u
 #define US 1000000u
-#define DRIFT_SHARE 1000u // a rate may change by a thousandth from second to second
+#define DRIFT_SHARE 100u // a rate may change by a hundredth from second to second
 
 static uint64_t kernel_now_us(void)
 {
@@ -68,7 +68,7 @@ static uint64_t check(struct ticks *ticks, uint64_t tsc, uint64_t us)
 	uint64_t passed_ticks = tsc - ticks->base_tsc, passed_us = us - ticks->base_us;
 	uint64_t rate = passed_ticks ? rate_of(passed_us, passed_ticks) : 0;
 	uint64_t old = ticks->us_per_tick_q32, apart = rate > old ? rate - old : old - rate;
-	// The first rate comes from 10 ms, and is off by what one reading of the clock takes.
+	// A rate is off by how long the thread was held up between two readings, too.
 	if (!rate || apart > old / DRIFT_SHARE)
 		ticks->is_kernel = true;
 	ticks->base_tsc = tsc;

@@ -2,7 +2,7 @@
 //
 // Calibrated against the kernel's clock at start and again once a second: what the TSC had gained
 // or lost is made up for, and the new rate is used from there on. Where the TSC is not invariant
-// (some virtual machines), or shows another rate than before by more than a thousandth, the kernel
+// (some virtual machines), or shows another rate than before by more than a hundredth, the kernel
 // is asked each time.
 #pragma once
 

@@ -84,7 +84,7 @@ def authority(tmp_path):
 
 @pytest.fixture
 def secured(make, authority):
-    """secured(*pairs) is an appliance whose first listener has these certificates, or good ones."""
+    """secured(*pairs): an appliance whose first listener has these certificates, or one."""
     def start(*pairs, **keys):
         return Secured(make, pairs or [authority.pair(NAMES)], **keys)
     return start

@@ -43,14 +43,14 @@ def free_port():
         return sock.getsockname()[1]
 
 
-def wait_for(what, seconds, step=0.02):
+def wait_for(what, seconds, step=0.02, otherwise=str):
     """Call `what` until it says something true; fail after that many seconds."""
     until = time.monotonic() + seconds
     while True:
         result = what()
         if result:
             return result
-        assert time.monotonic() < until, f"not within {seconds} s: {what}"
+        assert time.monotonic() < until, f"not within {seconds} s: {what}\n{otherwise()}"
         time.sleep(step)
 
 
@@ -198,7 +198,7 @@ class Sluice:
             self.process = subprocess.Popen(
                 self.command, stderr=log, stdout=log, stdin=subprocess.DEVNULL)
         if expect_ready:
-            wait_for(self.is_ready, START_S)
+            wait_for(self.is_ready, START_S, otherwise=self.read_log)
             self.link.plug()
         return self
 

@@ -281,6 +281,31 @@ def test_connections_beyond_the_limit_are_reset(secured, authority):
     wait_for(lambda: one.counters()["cut"] + 1 and serial(one, authority.client()), 5)
 
 
+def test_a_source_has_its_share_before_any_handshake(secured, authority):
+    one = secured(top={"workers": [0], "connections_per_source": 2})
+    with contextlib.ExitStack() as stack:
+        for _ in range(2):  # they say nothing
+            stack.enter_context(contextlib.closing(
+                socket.create_connection(("127.0.0.1", one.tls_port))))
+        with pytest.raises((ConnectionResetError, ssl.SSLError)):
+            one.connect(authority.client())
+    wait_for(lambda: one.counters()["handshake_cut"] == 2, 5)
+    assert serial(one, authority.client())
+    assert {line["counter"]: line["value"] for line in one.sluice.show("counters")
+            if line["part"] == "worker"}["source_full"] == 1
+
+
+def test_who_says_nothing_makes_room(secured, authority):
+    one = secured(top={"workers": [0], "connections": 64, "connections_per_source": 64})
+    with contextlib.ExitStack() as stack:
+        silent = [stack.enter_context(contextlib.closing(
+            socket.create_connection(("127.0.0.1", one.tls_port)))) for _ in range(64)]
+        with one.connect(authority.client()) as stream:
+            assert ask(stream)
+        silent[0].settimeout(5)
+        assert reset_or_ended(silent[0])
+
+
 def test_handshakes_over_the_rate_wait_for_their_turn(secured, authority):
     one = secured(top={"workers": [0], "tls_handshakes": 10})
     context = authority.client()

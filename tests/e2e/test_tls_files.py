@@ -1,4 +1,4 @@
-"""Goal: certificates are checked, read anew and stapled, and no connection is lost by it."""
+"""Goal: certificates are checked, stapled, and read anew while connections go on."""
 import contextlib
 import json
 import re

@@ -61,7 +61,7 @@ static unsigned next(void)
 
 static void prepare_plan(void)
 {
-	plan = (struct net_plan){.worker_count = WORKERS, .neighbours_max = 16, .port_count = 1};
+	plan = (struct net_plan){.worker_count = WORKERS, .port_count = 1};
 	struct net_port_plan *port = &plan.ports[0];
 	*port = (struct net_port_plan){.id = PORT_ID,
 		.mtu = 1500,

@@ -3,7 +3,6 @@
 
 #include "tests/script/play.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,6 @@
 // order, each within its time: what is not named fails at the next step that lets something in or
 // time pass. At the end all deadlines must pass and leave nothing.
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -15,6 +15,41 @@
 #define QUIET_MIN_US 100u
 #define TURNS_MAX 10000u // of one arrival
 
+// --- what is written
+
+// Bytes that stay put as long as something refers to them, and no moment longer.
+struct ours_held {
+	struct tcp_held held;
+	struct ours_held *next;
+	size_t len;
+	char bytes[];
+};
+
+static struct ours_held *hold(struct ours *o, struct span bytes)
+{
+	struct ours_held *h = malloc(sizeof(*h) + bytes.len);
+	if (!h)
+		abort();
+	*h = (struct ours_held){.next = o->held, .len = bytes.len};
+	memcpy(h->bytes, bytes.at, bytes.len);
+	o->held = h;
+	return h;
+}
+
+static void let_go(struct ours *o)
+{
+	for (struct ours_held **link = &o->held; *link;) {
+		struct ours_held *h = *link;
+		if (h->held.count > 0) {
+			link = &h->next;
+			continue;
+		}
+		*link = h->next;
+		memset(h->bytes, 'x', h->len); // who still looks at them sees it
+		free(h);
+	}
+}
+
 // --- what goes out
 
 static void watch_window(struct ours_slot *s, const struct wire *w)
@@ -84,8 +119,10 @@ static uint64_t take_random(void *ctx)
 
 static void watch_in(struct ours_slot *s, const struct wire *w)
 {
-	if (w->flags & TCP_SYN && !(w->flags & TCP_ACK))
-		s->peer_scale = w->has_scale ? w->scale : 0, s->peer_isn = w->seq;
+	if (w->flags & TCP_SYN && !(w->flags & TCP_ACK)) {
+		s->peer_scale = w->has_scale ? w->scale : 0;
+		s->peer_isn = w->seq;
+	}
 	if (w->flags & TCP_FIN) {
 		s->has_peer_fin = true;
 		s->peer_fin = w->seq + wire_len(w);
@@ -179,7 +216,21 @@ static void check_conn(const struct tcp *t, const struct tcp_conn *c)
 	assert(!tcp_before(c->rcv_edge, c->rcv_nxt));
 }
 
-static void check(const struct ours *o)
+// Bytes in flight, not what a call sends, are held against cwnd (RFC 5681 3.1): when something new
+// has left. A tail-loss probe, and limited transmit, may be beyond it; and without SACK what
+// duplicate acknowledgements stand for is a guess (RFC 6582).
+static void check_flight(const struct ours *o, const struct tcp_conn *c)
+{
+	const struct ours_slot *s = &o->slots[c->stream.peer.port - o->peer.port];
+	const struct tcp_work *w = work_of(o->tcp, c);
+	if (!w || !(c->flags & TCP_CONN_SACK) || w->send.sending != TCP_SENDING_OPEN ||
+		s->most == s->most_before)
+		return;
+	const uint32_t flight = c->snd_nxt - c->snd_una - w->send.sacked;
+	assert(flight <= w->send.cwnd + 3u * c->mss);
+}
+
+static void check(struct ours *o)
 {
 	const struct tcp *t = o->tcp;
 	uint32_t open = 0, working = 0;
@@ -188,9 +239,12 @@ static void check(const struct ours *o)
 		if (c->state == TCP_FREE)
 			continue;
 		check_conn(t, c);
+		check_flight(o, c);
 		open++;
 		working += c->work > 0;
 	}
+	for (uint32_t i = 0; i < OURS_SLOTS; i++)
+		o->slots[i].most_before = o->slots[i].most;
 	const struct tcp_stats *stats = &t->stats;
 	assert(open == stats->open && working == stats->working);
 	assert(t->timers.count == open); // no timer without a connection
@@ -199,11 +253,13 @@ static void check(const struct ours *o)
 	assert(stats->waiting <= o->plan.wait_max && stats->working <= o->plan.works_max);
 }
 
-void ours_check_empty(const struct ours *o)
+void ours_check_empty(struct ours *o)
 {
 	const struct tcp *t = o->tcp;
 	check(o);
 	assert(t->stats.open == 0 && t->stats.working == 0 && t->stats.waiting == 0);
+	let_go(o);
+	assert(o->held == NULL);
 	assert(t->send_chunks.free_count == t->send_chunks.count);
 	assert(t->receive_chunks.free_count == t->receive_chunks.count);
 }
@@ -251,6 +307,7 @@ void ours_turn(struct ours *o, uint64_t now_us)
 	static struct stream_event none[STREAM_EVENTS_MIN];
 	tcp_turn(o->tcp, now_us, none, STREAM_EVENTS_MIN);
 	check(o);
+	let_go(o);
 	for (uint32_t i = 0; i < count; i++)
 		free(o->inputs[i].bytes);
 	memmove(o->inputs, o->inputs + count, (o->input_count - count) * sizeof(o->inputs[0]));
@@ -302,9 +359,11 @@ void ours_fini(struct ours *o)
 static size_t op_write(void *ctx, struct span bytes)
 {
 	struct ours_slot *s = ctx;
+	struct ours_held *h = random_below(s->ours->random, 2) ? hold(s->ours, bytes) : NULL;
+	const char *at = h ? h->bytes : bytes.at;
 	const struct span parts[] = {
-		{bytes.at, bytes.len / 2}, {bytes.at + bytes.len / 2, bytes.len - bytes.len / 2}};
-	return tcp_write(s->ours->tcp, s->stream, parts, 2);
+		{at, bytes.len / 2}, {at + bytes.len / 2, bytes.len - bytes.len / 2}};
+	return tcp_write_held(s->ours->tcp, s->stream, parts, 2, h ? &h->held : NULL);
 }
 
 static bool op_is_high(void *ctx)

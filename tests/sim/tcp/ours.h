@@ -20,7 +20,7 @@ struct ours_slot {
 	bool is_watched; // a SYN-ACK was sent: what follows is known
 	bool is_scaled;
 	uint8_t scale, peer_scale;
-	uint32_t isn, most; // ours; after the last byte sent
+	uint32_t isn, most, most_before; // ours; after the last byte sent, and a turn ago
 	uint32_t ack, edge, ts; // as last told
 	uint32_t peer_edge; // the largest heard
 	uint32_t peer_isn, peer_fin; // of its SYN; after its FIN
@@ -44,6 +44,7 @@ struct ours {
 		uint32_t len;
 	} inputs[OURS_INPUTS];
 	uint32_t input_count;
+	struct ours_held *held; // bytes that are written and stay put
 	uint64_t turns, opened, closed;
 };
 
@@ -60,6 +61,6 @@ uint64_t ours_next_us(const struct ours *ours);
 void ours_too_big(struct ours *ours, uint32_t slot, uint32_t seq, uint16_t mtu);
 
 // Everything is over: nothing may be left.
-void ours_check_empty(const struct ours *ours);
+void ours_check_empty(struct ours *ours);
 
 extern const struct talk_ops ours_ops; // of a side whose end is a slot

@@ -120,8 +120,10 @@ static void choose_mtu(struct world_plan *plan)
 	plan->up.mtu = plan->down.mtu = mtu;
 	plan->model.mss = (uint16_t)(mtu - 40);
 	plan->model.has_mss = true;
-	if (one_in(2)) // the announced MSS does not tell: a tunnel on the way
-		plan->model.mss = 1460, plan->up.mtu = 1500;
+	if (one_in(2)) { // the announced MSS does not tell: a tunnel on the way
+		plan->model.mss = 1460;
+		plan->up.mtu = 1500;
+	}
 	plan->hides_too_big = one_in(8);
 }
 
@@ -215,8 +217,10 @@ static void scarcity(struct world_plan *plan)
 		t->receive_chunks = 1 + below(40);
 	if (one_in(3))
 		t->chunk_bytes = 512 + 16 * below(256);
-	if (one_in(3))
-		t->connections_max = 1 + below(plan->clients), t->reserve = below(3);
+	if (one_in(3)) {
+		t->connections_max = 1 + below(plan->clients);
+		t->reserve = below(3);
+	}
 	if (one_in(3))
 		t->send_max = 2000 + below(60000);
 	if (one_in(4))
@@ -228,6 +232,7 @@ static void scarcity(struct world_plan *plan)
 static void draining(struct world_plan *plan)
 {
 	trouble(plan);
+	plan->conversations = 1 + below(5);
 	plan->drain_at_us = 5000000000ull + below(20000000);
 	plan->model.give_up_us = 5000000;
 }

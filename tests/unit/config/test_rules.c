@@ -151,6 +151,11 @@ static const struct rule_case {
 		"t.yaml:1:25: connections_per_source: '10001' is above connections; allowed: up to "
 		"10000\n"},
 
+	{"over TLS: all", IN_ROOT("tls_connections: 10000"), ""},
+	{"over TLS: beyond", IN_ROOT("tls_connections: 10001"),
+		"t.yaml:1:18: tls_connections: '10001' is above connections; allowed: up to "
+		"10000\n"},
+
 	{"user", IN_ROOT("user: sluice"), ""},
 	{"user that is not there", IN_ROOT("user: nobody-here"),
 		"t.yaml:1:7: user: 'nobody-here' is not a user of this machine\n"},
@@ -357,6 +362,57 @@ static void test_certificates_of_origins(void **state)
 }
 
 // All of memory, and one byte more.
+// What the machine says of a certificate's files.
+static bool judge(const struct config_certificate *files, struct config_fault *fault)
+{
+	*fault = (struct config_fault){.key = "key", .is_warning = strstr(files->key, "old")};
+	snprintf(fault->text, sizeof(fault->text), "%s: is %s", files->key,
+		files->ocsp ? "stapled" : "bad");
+	return !strstr(files->key, "good");
+}
+
+static void test_certificates_of_listeners(void **state)
+{
+	(void)state;
+	struct config_machine machine = fixture_machine();
+	machine.certificate_fault = judge;
+	char *errors = fixture_errors("listen:\n  - address: 127.0.0.1:80\n    tls:\n"
+				      "      - {certificate: /a, key: /good}\n"
+				      "      - {certificate: /a, key: /old, ocsp: /o}\n"
+				      "      - {certificate: /a, key: /bad}\n"
+				      "      - {certificate: /a}\n"
+				      "sites:\n" SITE,
+		&machine);
+	assert_string_equal(errors,
+		"t.yaml:5:32: warning: listen[0].tls[1].key: '/old' /old: is stapled\n"
+		"t.yaml:6:32: listen[0].tls[2].key: '/bad' is no use: /bad: is bad; allowed: a "
+		"file as `sluice keys` says of it\n"
+		"t.yaml:7:9: listen[0].tls[3].key: is missing; allowed: the path of a file or "
+		"folder\n");
+	free(errors);
+}
+
+// A warning is no error: the file is good.
+static void test_warnings(void **state)
+{
+	(void)state;
+	struct config_machine machine = fixture_machine();
+	machine.certificate_fault = judge;
+	struct config *config;
+	struct config_report report = {0};
+	static const char text[] = "listen:\n  - address: 127.0.0.1:80\n    tls:\n"
+				   "      - {certificate: /a, key: /old}\nsites:\n" SITE;
+	assert_int_equal(fixture_read(text, &machine, &config, &report), 0);
+	assert_int_equal(report.count, 0);
+	assert_int_equal(report.listed, 1);
+	assert_int_equal(report.warnings, 1);
+	assert_int_equal(config->listen.at[0].tls.count, 1);
+	assert_int_equal(config->tls_connections, config->connections);
+	assert_int_equal(config->tls_handshakes, 1500);
+	config_report_fini(&report);
+	config_destroy(config);
+}
+
 static void test_memory(void **state)
 {
 	(void)state;
@@ -466,6 +522,8 @@ int main(void)
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_state_fits_a_socket),
 		cmocka_unit_test(test_certificates_of_origins),
+		cmocka_unit_test(test_certificates_of_listeners),
+		cmocka_unit_test(test_warnings),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_hugepages),
 		cmocka_unit_test(test_totals),

@@ -7,9 +7,10 @@
 
 #include <cmocka.h>
 
+#include "drivers/ethdev/inside.h"
 #include "tests/unit/ethdev/rig.h"
 
-#include <rte_ether.h>
+#include <rte_ethdev.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -124,6 +125,38 @@ static void test_a_full_device(void **state)
 	assert_int_not_equal(rte_ring_dequeue(port.out[0], &frame), 0);
 	assert_int_equal(rig_counter(w, ETHDEV_frames_out), 1024 + ETHDEV_SEND_MAX);
 	assert_int_equal(rig_counter(w, ETHDEV_bytes_out), 6 * (1024 + ETHDEV_SEND_MAX));
+}
+
+// Refuses what begins with '!', as a device might that looks at what it is asked to do.
+static uint16_t refuse(void *queue, struct rte_mbuf **frames, uint16_t count)
+{
+	(void)queue;
+	uint16_t good = 0;
+	while (good < count && *rte_pktmbuf_mtod(frames[good], char *) != '!')
+		good++;
+	return good;
+}
+
+static void test_a_frame_that_is_refused(void **state)
+{
+	(void)state;
+	void *frame = NULL;
+	devices->ports[0].shown.fills_l4 = true;
+	rte_eth_fp_ops[id()].tx_pkt_prepare = refuse;
+	ethdev_send(w, id(), take_text("1"));
+	ethdev_send(w, id(), take_text("!"));
+	ethdev_send(w, id(), take_text("!"));
+	ethdev_send(w, id(), take_text("234"));
+	for (int i = 0; i < 3; i++)
+		ethdev_flush(w);
+	assert_int_equal(rig_counter(w, ETHDEV_transmit_refused), 2);
+	assert_int_equal(rig_counter(w, ETHDEV_frames_out), 2);
+	assert_int_equal(rig_counter(w, ETHDEV_bytes_out), 4);
+	for (const char *text = "12"; *text; text++) {
+		assert_int_equal(rte_ring_dequeue(port.out[0], &frame), 0);
+		assert_int_equal(*rte_pktmbuf_mtod((struct rte_mbuf *)frame, char *), *text);
+		rte_pktmbuf_free(frame);
+	}
 }
 
 // All buffers are out: data gets none, control frames have their reserve, until that is out too.
@@ -250,6 +283,7 @@ int main(void)
 		STORY(test_frames_come_in),
 		STORY(test_frames_leave_with_the_flush),
 		STORY(test_a_full_device),
+		STORY(test_a_frame_that_is_refused),
 		STORY(test_no_buffers),
 		STORY(test_no_buffer_is_lost),
 		STORY(test_a_stripped_tag_is_put_back),

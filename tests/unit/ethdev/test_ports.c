@@ -26,12 +26,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define FRAME_BYTES 200u
 #define TYPE 0x88b5u // IEEE's for experiments: nobody else sends it
 #define WAIT_MS 3000
+
+// net_af_xdp forgets a struct of libxdp's when it closes.
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:xsk_umem__create";
+}
 
 static struct ethdev *devices;
 static struct ethdev_worker *workers[2];
@@ -237,6 +245,27 @@ static void test_af_xdp_two_workers(void **state)
 	assert_int_equal(port()->rx_queues, 1);
 	assert_true(port()->is_dispatched);
 	talk("there", 2, FRAME_BYTES);
+}
+
+// A process that ended without its privileges has left its program behind.
+static void test_af_xdp_after_another(void **state)
+{
+	(void)state;
+	make_veth(1500);
+	struct ethdev_plan plan = rig_plan("net_af_xdp5,iface=here", 1);
+	pid_t child = fork();
+	if (child == 0) {
+		open_plan(&plan);
+		assert_int_equal(setresuid(65534, 65534, 65534), 0);
+		ethdev_close(devices);
+		_exit(0);
+	}
+	int status;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	command("ip link show here | grep -q xdp");
+	open_plan(&plan);
+	talk("there", 1, FRAME_BYTES);
 }
 
 // Nobody takes frames: the device drops them, and it is counted within a second.
@@ -499,6 +528,7 @@ int main(void)
 		STORY(test_af_packet_jumbo),
 		STORY(test_af_xdp),
 		STORY(test_af_xdp_two_workers),
+		STORY(test_af_xdp_after_another),
 		STORY(test_frames_missed),
 		STORY(test_tap),
 		STORY(test_tap_two_workers),

@@ -192,6 +192,7 @@ static void every_answer_is_well_formed(void **state)
 		{DECIDE_LEFT, GATE_ROUTE_LEAVE, 204, "Cache-Control", "no-store"},
 		{DECIDE_CROSS_SITE, GATE_ROUTE_LEAVE, 403, "Content-Type", "application/json"},
 		{DECIDE_REDIRECT, GATE_ROUTE_GUARDED, 302, "Referrer-Policy", "no-referrer"},
+		{DECIDE_HTTPS, GATE_ROUTE_GUARDED, 308, "Location", "https://shop.example/derby?a"},
 		{DECIDE_UNAVAILABLE, GATE_ROUTE_GUARDED, 503, "Retry-After", "5"},
 		{DECIDE_NOT_FOUND, GATE_ROUTE_UNKNOWN, 404, "Cache-Control", "no-store"},
 		{DECIDE_METHOD, GATE_ROUTE_STATUS, 405, "Allow", "GET"},
@@ -206,6 +207,9 @@ static void every_answer_is_well_formed(void **state)
 		{DECIDE_DRAW_NONE, GATE_ROUTE_DRAW, 404, "Content-Type", "application/json"},
 	};
 	request.redirect = SPAN("/derby");
+	request.target = SPAN("/derby?a");
+	request.host = SPAN("shop.example");
+	site.https_port = 443;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) * 8; i++) {
 		decision.answer = (uint8_t)rows[i / 8].answer;
 		request.route = (uint8_t)rows[i / 8].route;
@@ -228,6 +232,53 @@ static void every_answer_is_well_formed(void **state)
 		if (request.wants_json && !frame.is_head && head.content_length > 0)
 			json_decref(body_json());
 	}
+}
+
+static void the_way_to_https(void **state)
+{
+	static const struct {
+		const char *host;
+		uint16_t port;
+		const char *location;
+	} rows[] = {
+		{"shop.example", 443, "https://shop.example/a?b=%20#"},
+		{"shop.example", 8443, "https://shop.example:8443/a?b=%20#"},
+		{"[2001:db8::1]", 65535, "https://[2001:db8::1]:65535/a?b=%20#"},
+	};
+	(void)state;
+	decision.answer = DECIDE_HTTPS;
+	request.target = SPAN("/a?b=%20#");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		request.host = (struct span){rows[i].host, strlen(rows[i].host)};
+		site.https_port = rows[i].port;
+		render();
+		assert_int_equal(head.status, 308);
+		assert_string_equal(field("Location", 0), rows[i].location);
+	}
+}
+
+static void strict_transport_security(void **state)
+{
+	static const char name[] = "Strict-Transport-Security";
+	char line[ANSWER_HSTS_BYTES_MAX];
+	(void)state;
+	site.hsts_s = UINT32_MAX;
+	render();
+	assert_null(field(name, 0)); // not in plain
+	frame.is_secure = true;
+	render();
+	assert_string_equal(field(name, 0), "max-age=4294967295");
+	site.hsts_s = 0;
+	render();
+	assert_null(field(name, 0));
+	frame.site = NULL;
+	render();
+	assert_null(field(name, 0));
+	assert_int_equal(answer_hsts(0, line), 0);
+	size_t len = answer_hsts(31536000, line);
+	static const char expected[] = "Strict-Transport-Security: max-age=31536000\r\n";
+	assert_int_equal(len, sizeof(expected) - 1);
+	assert_memory_equal(line, expected, len);
 }
 
 static void health(void **state)
@@ -295,11 +346,16 @@ static void the_longest_answer_fits(void **state)
 	room.name = (struct span){name, sizeof(name)};
 	site.cookie_domain = request.host = (struct span){domain, sizeof(domain)};
 	request.redirect = (struct span){target, sizeof(target)};
+	request.target = (struct span){target, sizeof(target) - 300};
+	site.https_port = 65535;
+	site.hsts_s = UINT32_MAX;
 	decision.clears_ticket = decision.clears_pass = true;
 	decision.sets_ticket = decision.sets_pass = true; // never with the others; even so
 	frame.is_secure = true;
 	for (uint32_t i = 0; i < CARRY_STALE_MAX; i++)
 		stale.names[stale.count++] = room.name;
+	render();
+	decision.answer = DECIDE_HTTPS;
 	render();
 	decision.answer = DECIDE_REDIRECT;
 	render();
@@ -319,6 +375,8 @@ int main(void)
 		STORY(the_queue_as_json),
 		STORY(the_json_of_every_state),
 		STORY(every_answer_is_well_formed),
+		STORY(the_way_to_https),
+		STORY(strict_transport_security),
 		STORY(health),
 		STORY(refusals_in_both_shapes),
 		STORY(a_head_too_large_is_rid_of_its_cookies),

@@ -232,6 +232,48 @@ static void cookies_that_are_no_use_are_cleared(void **state)
 	assert_false(decision.clears_ticket); // there is no cookie
 }
 
+// --- to https
+
+static void plain_visitors_of_a_secure_site_are_sent_to_https(void **state)
+{
+	static char target[DECIDE_LOCATION_BYTES_MAX];
+	static const struct {
+		enum gate_route route;
+		bool is_plain;
+		uint16_t port;
+		uint32_t target_bytes;
+		int answer; // -1: none of these
+	} rows[] = {
+		{GATE_ROUTE_GUARDED, true, 443, 1, DECIDE_HTTPS},
+		{GATE_ROUTE_UNGUARDED, true, 443, 1, DECIDE_HTTPS},
+		{GATE_ROUTE_STATUS, true, 443, 1, DECIDE_HTTPS},
+		{GATE_ROUTE_UNKNOWN, true, 443, 1, DECIDE_HTTPS},
+		{GATE_ROUTE_HEALTH, true, 443, 1, DECIDE_HEALTH},
+		{GATE_ROUTE_BAD, true, 443, 1, DECIDE_BAD_TARGET},
+		{GATE_ROUTE_GUARDED, false, 443, 1, -1},
+		{GATE_ROUTE_GUARDED, true, 0, 1, -1},
+		{GATE_ROUTE_GUARDED, true, 443, sizeof(target) - 301, DECIDE_HTTPS},
+		{GATE_ROUTE_GUARDED, true, 443, sizeof(target) - 300, DECIDE_BAD_TARGET},
+	};
+	(void)state;
+	memset(target, '/', sizeof(target));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		request.route = (uint8_t)rows[i].route;
+		request.room = rows[i].route == GATE_ROUTE_GUARDED ? &room : NULL;
+		request.target = (struct span){target, rows[i].target_bytes};
+		site.https_port = rows[i].port;
+		input.is_plain = rows[i].is_plain;
+		run();
+		bool is_sent =
+			decision.action == DECIDE_ANSWER &&
+			(decision.answer == DECIDE_HTTPS || decision.answer == DECIDE_HEALTH ||
+				decision.answer == DECIDE_BAD_TARGET);
+		assert_int_equal(is_sent ? (int)decision.answer : -1, rows[i].answer);
+		assert_false(decision.was_minted && rows[i].answer >= 0);
+	}
+	site.https_port = 0;
+}
+
 // --- the query
 
 static void a_ticket_in_the_query_becomes_a_cookie(void **state)
@@ -384,6 +426,7 @@ int main(void)
 #define STORY(name) cmocka_unit_test_setup_teardown(name, scene, scene_end)
 	const struct CMUnitTest tests[] = {
 		STORY(a_waiting_ticket_is_told_its_place),
+		STORY(plain_visitors_of_a_secure_site_are_sent_to_https),
 		STORY(the_first_of_those_waiting_has_nobody_ahead),
 		STORY(the_first_in_line_waits_for_a_slot_all_the_same),
 		STORY(an_unknown_wait_is_not_told),

@@ -47,10 +47,29 @@ struct ethdev_worker *fake_worker(unsigned index)
 	return w;
 }
 
-static struct rte_mbuf *buffer_of(uint16_t port, struct span bytes)
+// Each buffer bears a mark while somebody has it, so that one freed twice is found.
+#define MARK 0x600df00du
+
+static struct rte_mbuf *take(void)
 {
 	struct rte_mbuf *buffer = rte_pktmbuf_alloc(pool);
 	assert(buffer);
+	buffer->dynfield1[0] = MARK;
+	return buffer;
+}
+
+static void give(struct rte_mbuf *buffer)
+{
+	if (!buffer)
+		return;
+	assert(buffer->dynfield1[0] == MARK);
+	buffer->dynfield1[0] = 0;
+	rte_pktmbuf_free(buffer);
+}
+
+static struct rte_mbuf *buffer_of(uint16_t port, struct span bytes)
+{
+	struct rte_mbuf *buffer = take();
 	memcpy(rte_pktmbuf_append(buffer, (uint16_t)bytes.len), bytes.at, bytes.len);
 	buffer->port = port;
 	return buffer;
@@ -153,8 +172,7 @@ struct rte_mbuf *ethdev_take(struct ethdev_worker *w, bool is_control)
 		w->starving--;
 		return NULL;
 	}
-	struct rte_mbuf *buffer = rte_pktmbuf_alloc(pool);
-	assert(buffer);
+	struct rte_mbuf *buffer = take();
 	memset(rte_pktmbuf_mtod(buffer, char *), 0xee, 2048); // what was there before
 	return buffer;
 }
@@ -162,7 +180,7 @@ struct rte_mbuf *ethdev_take(struct ethdev_worker *w, bool is_control)
 void ethdev_send(struct ethdev_worker *w, uint16_t port, struct rte_mbuf *frame)
 {
 	if (w->sent_count == FAKE_FRAMES_MAX) {
-		rte_pktmbuf_free(frame);
+		give(frame);
 		return;
 	}
 	w->sent_ports[w->sent_count] = port;
@@ -178,14 +196,14 @@ void ethdev_free(struct ethdev_worker *w, struct rte_mbuf **frames, unsigned cou
 {
 	(void)w;
 	for (unsigned i = 0; i < count; i++)
-		rte_pktmbuf_free(frames[i]);
+		give(frames[i]);
 }
 
 void ethdev_except(struct ethdev_worker *w, struct rte_mbuf *frame, enum ethdev_class class)
 {
 	w->excepted++;
 	w->class = class;
-	rte_pktmbuf_free(frame);
+	give(frame);
 }
 
 bool ethdev_link_changed(struct ethdev_worker *w, unsigned port, bool *is_up)

@@ -15,7 +15,7 @@ bool stage_open(void)
 void stage_plan(void)
 {
 	memset(&stage, 0, sizeof(stage));
-	stage.plan = (struct net_plan){.worker_count = 1, .neighbours_max = 64, .port_count = 1};
+	stage.plan = (struct net_plan){.worker_count = 1, .port_count = 1};
 	struct net_port_plan *port = &stage.plan.ports[0];
 	*port = (struct net_port_plan){
 		.id = STAGE_PORT, .mtu = 1500, .address_count = 2, .gateway_count = 2};

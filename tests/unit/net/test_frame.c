@@ -289,6 +289,15 @@ static void classes(void **state)
 	assert_int_equal(frame.class, ETHDEV_CLASS_ROUTING);
 	KIND(OTHER, .protocol = 17, .l4 = "12345678", .l4_bytes = 8);
 	assert_int_equal(frame.class, ETHDEV_CLASS_OTHER);
+	const char advertisement[] = "\x86\0\0\0\0\0\0";
+	KIND(OTHER, .is_ipv6 = true, .protocol = 58, .l4 = advertisement, .l4_bytes = 8,
+		.to = "2001:db8::2");
+	assert_int_equal(frame.class, ETHDEV_CLASS_ROUTING);
+	KIND(OTHER, .is_ipv6 = true, .protocol = 58, .l4 = "\x80\0\0\0\0\0\0", .l4_bytes = 8,
+		.to = "2001:db8::2"); // echo
+	assert_int_equal(frame.class, ETHDEV_CLASS_OTHER);
+	KIND(ARP, .type = FRAME_ARP);
+	assert_int_equal(frame.class, ETHDEV_CLASS_ROUTING);
 }
 
 static void subnets(void **state)

@@ -112,6 +112,10 @@ static void what_is_no_good(void **state)
 	f.l4_bytes = 7;
 	stage_arrive(&f);
 	assert_int_equal(stage_counter(0, NET_icmp_bad), 3);
+	f = echo(true);
+	f.from = "::";
+	stage_arrive(&f);
+	assert_int_equal(stage_counter(0, NET_source_bad), 1);
 	f = echo(true); // to all: left alone
 	f.to = "ff02::1";
 	f.to_mac = "33:33:00:00:00:01";
@@ -215,6 +219,7 @@ static void errors_for_the_kernel(void **state)
 	stage_arrive(&f);
 	assert_int_equal(stage.tcps[0]->too_big, 0);
 	assert_int_equal(fake_excepted(stage.devices[0], &class), 7);
+	assert_int_equal(class, ETHDEV_CLASS_OTHER); // a flood of these drowns no routing
 }
 
 int main(void)

@@ -310,11 +310,11 @@ static void the_gateway_is_found_and_followed(void **state)
 	answer = nd(136, 0x80, "fe80::fe", 2, "02:00:00:00:00:09"); // does not override
 	answer.from = "fe80::fe";
 	stage_arrive(&answer);
-	assert_int_equal(stage_counter(0, NET_neighbour_moved), 0);
+	assert_int_equal(stage_counter(0, NET_gateway_moved), 0);
 	answer = nd(136, 0xa0, "fe80::fe", 2, "02:00:00:00:00:09");
 	answer.from = "fe80::fe";
 	stage_arrive(&answer);
-	assert_int_equal(stage_counter(0, NET_neighbour_moved), 1);
+	assert_int_equal(stage_counter(0, NET_gateway_moved), 1);
 }
 
 int main(void)

@@ -178,6 +178,28 @@ static void the_device_fills_them(void **state)
 	}
 }
 
+// The gateway says, by ARP, that it is at 02:00:00:00:00:`last`.
+static void gateway_at(uint8_t last)
+{
+	const char message[28] = {
+		0, 1, 8, 0, 6, 4, 0, 2, 2, [13] = (char)last, (char)192, 0, 2, (char)254};
+	struct packets_frame f = {.type = FRAME_ARP, .l4 = message, .l4_bytes = sizeof(message)};
+	stage_arrive(&f);
+}
+
+static void a_gateway_that_fails_over_is_followed(void **state)
+{
+	(void)state;
+	gateway_at(2); // where the peer's segments come from
+	begin(false);
+	leave();
+	assert_int_equal(fake_sent(stage.devices[0], 0).at[5], 2);
+	gateway_at(9);
+	begin(false);
+	leave();
+	assert_int_equal(fake_sent(stage.devices[0], 0).at[5], 9);
+}
+
 static void no_buffer_no_segment(void **state)
 {
 	(void)state;
@@ -195,6 +217,7 @@ int main(void)
 		TEST(the_header_of_ipv6),
 		TEST(random_pieces),
 		TEST(the_device_fills_them),
+		TEST(a_gateway_that_fails_over_is_followed),
 		TEST(no_buffer_no_segment),
 	};
 	return stage_open() ? cmocka_run_group_tests(tests, NULL, NULL) : 1;

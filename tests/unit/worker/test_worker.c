@@ -513,6 +513,22 @@ static void test_a_full_table_says_so(void **state)
 	assert_false(late->was_reset);
 }
 
+// Cycles are those of turns in which a driver that polls has taken something in.
+static void test_busy_turns_are_counted_with_their_cycles(void **state)
+{
+	(void)state;
+	stage_turn(&stage, 1); // it sleeps, so nothing is known of its work
+	assert_int_equal(stage_counter(&stage, COUNTER_busy_turns), 0);
+	assert_int_equal(stage_counter(&stage, COUNTER_busy_cycles), 0);
+	stage.fake.driver.taken = 1;
+	stage_turn(&stage, 1);
+	assert_int_equal(stage_counter(&stage, COUNTER_busy_turns), 1);
+	assert_true(stage_counter(&stage, COUNTER_busy_cycles) > 0);
+	stage.fake.driver.taken = 0;
+	stage_turn(&stage, 1);
+	assert_int_equal(stage_counter(&stage, COUNTER_busy_turns), 1);
+}
+
 int main(void)
 {
 	if (!stage_open())
@@ -536,6 +552,7 @@ int main(void)
 		STORY(test_a_grant_that_crosses_a_drain),
 		STORY(test_a_turn_of_several_bursts),
 		STORY(test_a_full_table_says_so),
+		STORY(test_busy_turns_are_counted_with_their_cycles),
 		STORY(test_refusals_are_counted),
 		STORY(test_tokens_are_counted),
 		STORY(test_leave_is_answered_when_it_is_done),

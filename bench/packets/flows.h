@@ -14,7 +14,7 @@
 struct flows;
 
 // What has happened, of all flows.
-struct flow_tally {
+struct flows_tally {
 	uint64_t answers; // in the mode's own sense: polls, pages, connections, SYN-ACKs
 	uint64_t segments_in, segments_out;
 	uint64_t stalled; // nothing came for a second: opened anew
@@ -23,11 +23,11 @@ struct flow_tally {
 };
 
 // Takes a frame to send.
-typedef void flow_send(void *ctx, const struct wire_segment *segment);
+typedef void flows_send(void *ctx, const struct wire_segment *segment);
 
 // Make the flows of a plan. Returns NULL when out of memory, or when a file cannot be read, having
 // said so.
-struct flows *flows_create(const struct plan *plan, flow_send *send, void *ctx);
+struct flows *flows_create(const struct plan *plan, flows_send *send, void *ctx);
 void flows_destroy(struct flows *flows);
 
 // Let flows begin what they may, at most `budget` of them. `now_ms` of any clock.
@@ -39,4 +39,5 @@ void flows_take(struct flows *flows, const struct wire_segment *segment);
 // Open anew what has stalled. Call a few times a second.
 void flows_mend(struct flows *flows);
 
-const struct flow_tally *flows_tally(const struct flows *flows);
+// What has happened so far; lives as long as the flows.
+const struct flows_tally *flows_tally(const struct flows *flows);

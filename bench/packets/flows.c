@@ -1,7 +1,7 @@
-// The calls of flow.h. The network in between loses nothing but what a full ring drops, so there is
-// no retransmission: a flow that hears nothing for a second opens anew.
+// The calls of flows.h. The network in between loses nothing but what a full ring drops, so there
+// is no retransmission: a flow that hears nothing for a second opens anew.
 
-#include "bench/packets/flow.h"
+#include "bench/packets/flows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ struct head {
 
 struct flows {
 	struct plan plan;
-	flow_send *send;
+	flows_send *send;
 	void *ctx;
 	struct flow *flows;
 	char (*tickets)[2][TICKET_BYTES];
@@ -43,7 +43,7 @@ struct flows {
 	uint64_t random;
 	struct head arrival, poll;
 	char cookie[80]; // "sluice-t-ROOM="
-	struct flow_tally tally;
+	struct flows_tally tally;
 };
 
 // Returns false, having said why, if the file is no head of a request.
@@ -82,7 +82,7 @@ static uint8_t tickets_wanted(const struct plan *plan)
 	}
 }
 
-struct flows *flows_create(const struct plan *plan, flow_send *send, void *ctx)
+struct flows *flows_create(const struct plan *plan, flows_send *send, void *ctx)
 {
 	struct flows *f = calloc(1, sizeof(*f));
 	if (!f)
@@ -363,7 +363,7 @@ void flows_mend(struct flows *f)
 	}
 }
 
-const struct flow_tally *flows_tally(const struct flows *f)
+const struct flows_tally *flows_tally(const struct flows *f)
 {
 	return &f->tally;
 }
