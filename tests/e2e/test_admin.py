@@ -197,6 +197,7 @@ def test_socket_is_private(make):
     assert os.stat(path).st_mode & 0o777 == 0o600
 
 
+@pytest.mark.smoke
 def test_drain_finishes_what_is_under_way(make, visitor, origin):
     import threading
     sluice = make(rooms=[room(capacity=5)])

@@ -191,13 +191,13 @@ def test_a_crowd_over_two_workers(make):
     failed = []
 
     def visit():
-        for _ in range(10):
+        for _ in range(3):
             with sluice.connect() as sock:
                 for _ in range(3):
                     if not ask(sock).startswith(b"HTTP/1.1 200 "):
                         failed.append(sock)
 
-    threads = [threading.Thread(target=visit) for _ in range(6)]
+    threads = [threading.Thread(target=visit) for _ in range(4)]
     for one in threads:
         one.start()
     for one in threads:

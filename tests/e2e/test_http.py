@@ -99,6 +99,7 @@ def test_every_prefix_waits_and_then_is_answered(make):
             assert sock.recv(4096).startswith(b"HTTP/1.1 401 ")
 
 
+@pytest.mark.smoke
 def test_byte_by_byte(make):
     sluice = make()
     with contextlib.closing(sluice.connect()) as sock:
@@ -108,6 +109,7 @@ def test_byte_by_byte(make):
         assert sock.recv(4096).startswith(b"HTTP/1.1 401 ")
 
 
+@pytest.mark.smoke
 def test_pipelined_requests_are_answered_in_order(make, visitor):
     sluice = make(rooms=[room(capacity=1)])
     visitor(sluice).get("/derby/")
@@ -200,6 +202,7 @@ def test_a_sources_share_is_that_of_all_workers(make):
         assert sum(w["connections"] for w in sluice.show("workers")) <= 20
 
 
+@pytest.mark.smoke
 def test_several_listeners(make):
     """Each family and address is its own."""
     sluice = make(site={"hosts": ["[::1]", "shop"]}, start=False)

@@ -22,6 +22,7 @@ def field(got, name):
     return [v for k, v in got["headers"] if k == name]
 
 
+@pytest.mark.smoke
 def test_what_the_origin_sees(make, visitor):
     sluice = make()
     got = echo(visitor(sluice), headers={"X-Mine": "1", "Sluice-Room": "forged",
@@ -55,6 +56,7 @@ def test_cookies_of_others_stay_byte_for_byte(make, visitor):
     assert 'a="x; y"' in text and "b=2" in text and "c = 3" in text
 
 
+@pytest.mark.smoke
 def test_bodies_both_ways(make, visitor):
     sluice = make()
     one = visitor(sluice)

@@ -148,6 +148,7 @@ def cookies(answer):
     return {line.split("=")[0]: line for line in answer.headers.get_list("set-cookie")}
 
 
+@pytest.mark.smoke
 def test_a_visit(secured, authority, origin):
     one = secured(rooms=[room(capacity=1)])
     with browser(one, authority) as first, browser(one, authority) as second:

@@ -5,6 +5,7 @@ import pytest
 from sluice import BROWSER, JSON, room, token, wait_for
 
 
+@pytest.mark.smoke
 def test_direct_while_nobody_waits(make, visitor, origin):
     sluice = make()
     alice = visitor(sluice)
@@ -45,6 +46,7 @@ def test_full_room_queues_in_order(make, visitor, origin):
     assert len(origin.seen) == 2
 
 
+@pytest.mark.smoke
 def test_leave_gives_the_slot_to_the_first(make, visitor):
     sluice = make()
     inside = [visitor(sluice) for _ in range(2)]
