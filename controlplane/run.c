@@ -423,12 +423,16 @@ void run_drain(struct control *c)
 	turn_wake_workers(c);
 }
 
-static uint32_t streams_open(const struct control *c, const struct worker *worker)
+// Streams that the worker has closed and whose answers are still to be seen off. Of our own TCP
+// these are those with anything unacknowledged: a peer that never ends its half is not waited for.
+static uint32_t streams_unsent(const struct control *c, const struct worker *worker)
 {
 	const struct stream_driver *driver = worker_driver(worker);
-	return c->started->driver == CONFIG_DRIVER_SOCKETS
-		       ? atomic_load(&sockets_stats(driver)->accepted_open)
-		       : atomic_load(&net_tcp_stats(driver)->open);
+	if (c->started->driver != CONFIG_DRIVER_SOCKETS)
+		return atomic_load(&net_tcp_stats(driver)->working);
+	uint32_t open = atomic_load(&sockets_stats(driver)->accepted_open);
+	uint32_t ours = worker_connections(worker);
+	return open > ours ? open - ours : 0;
 }
 
 // What a worker still has to do: requests, and answers on connections that it has closed. At
@@ -437,8 +441,7 @@ static uint32_t work_left(const struct control *c, const struct worker *worker)
 {
 	if (!worker_is_draining(worker))
 		return 1;
-	uint32_t open = streams_open(c, worker), ours = worker_connections(worker);
-	return worker_busy(worker) + (open > ours ? open - ours : 0);
+	return worker_busy(worker) + streams_unsent(c, worker);
 }
 
 // Leave when nothing is under way any more, or when time is up.

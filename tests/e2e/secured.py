@@ -2,9 +2,10 @@
 import re
 import socket
 
+import network
 from sluice import free_port
 
-NAMES = "DNS:localhost,DNS:tickets.example,IP:127.0.0.1"
+NAMES = f"{network.certified()},DNS:tickets.example"
 GET = b"GET %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n"
 HEALTH = GET % (b"/.sluice/health", b"")
 
@@ -17,20 +18,33 @@ def entry(pair, ocsp=None):
 class Secured:
     """An appliance with a listener for TLS (`tls_port`) and a plain one (`port`)."""
 
-    def __init__(self, make, pairs, listen=None, **keys):
-        self.tls_port, port = free_port(), free_port()
-        self.sluice = make(listen=[
-            dict({"address": f"127.0.0.1:{self.tls_port}", "tls": [entry(p) for p in pairs]},
-                 **(listen or {})),
-            {"address": f"127.0.0.1:{port}"}], **keys)
-        self.sluice.port = port
+    def __init__(self, make, pairs, listen=None, start=True, expect_ready=True, **keys):
+        self.tls_port = free_port()
+        self.sluice = make(start=False, **keys)
+        self.sluice.config["listen"].insert(0, dict(
+            {"address": f"{self.sluice.host}:{self.tls_port}", "tls": [entry(p) for p in pairs]},
+            **(listen or {})))
+        if start:
+            self.sluice.start(expect_ready=expect_ready)
 
     def counters(self):
         return {line["counter"]: line["value"] for line in self.sluice.show("counters")
                 if line["part"] == "visitor_tls"}
 
+    @property
+    def address(self):
+        """As openssl(1) and the like want it."""
+        return f"{self.sluice.host}:{self.tls_port}"
+
+    def url(self, path):
+        return f"https://{self.sluice.link.name}:{self.tls_port}{path}"
+
+    def connect_plain(self):
+        return socket.create_connection((self.sluice.address, self.tls_port))
+
     def connect(self, context, name="localhost", session=None, first=b""):
-        plain = socket.create_connection(("127.0.0.1", self.tls_port), timeout=10)
+        plain = self.connect_plain()
+        plain.settimeout(10)
         plain.sendall(first)
         return context.wrap_socket(plain, server_hostname=name, session=session)
 

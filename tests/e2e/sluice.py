@@ -1,4 +1,7 @@
-"""The real binary, started on loopback with a configuration and an origin of our own.
+"""The real binary, started with a configuration and an origin of our own.
+
+Visitors meet it over loopback, or over a link of its own (network.py); the origin is always on
+loopback.
 
 Everything a test starts it ends: processes by pid, files with its temporary folder.
 """
@@ -18,6 +21,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
+import network
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("SLUICE_BINARY", str(ROOT / "build" / "sluice"))
@@ -39,14 +43,14 @@ def free_port():
         return sock.getsockname()[1]
 
 
-def wait_for(what, seconds, step=0.02):
+def wait_for(what, seconds, step=0.02, otherwise=str):
     """Call `what` until it says something true; fail after that many seconds."""
     until = time.monotonic() + seconds
     while True:
         result = what()
         if result:
             return result
-        assert time.monotonic() < until, f"not within {seconds} s: {what}"
+        assert time.monotonic() < until, f"not within {seconds} s: {what}\n{otherwise()}"
         time.sleep(step)
 
 
@@ -142,31 +146,47 @@ class Origin:
 class Sluice:
     """One appliance. `rooms` and `top` go into the YAML as given."""
 
-    def __init__(self, origin_port, rooms=None, top=None, site=None, listen=None,
+    def __init__(self, origin_port, rooms=None, top=None, site=None, link=None,
                  folder_mode=0o700):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sluice-test-"))
         self.folder.chmod(folder_mode)
         self.port = free_port()
+        self.link = link or network.link()
         self.process = None
         self.log = ""
         self.config = {
-            "listen": listen or [{"address": f"127.0.0.1:{self.port}"}],
+            "listen": [{"address": f"{self.link.host}:{self.port}"}],
             "state": str(self.folder / "state"),
             "user": "root",
             "connections": 2000,
             "sites": [dict({
                 "name": "shop",
-                "hosts": ["localhost", "127.0.0.1", "tickets.example"],
+                "hosts": ["localhost", self.link.host, "tickets.example"],
                 "origin": {"servers": [f"127.0.0.1:{origin_port}"]},
                 "rooms": rooms if rooms is not None else [room()],
             }, **(site or {}))],
         }
+        self.config.update(self.link.config())
         self.config.update(top or {})
         self.command = [BINARY, "run", "-c", str(self.path)]
 
     @property
     def path(self):
         return self.folder / "sluice.yaml"
+
+    @property
+    def address(self):
+        return self.link.address
+
+    @property
+    def host(self):
+        """The address as it stands in a URL."""
+        return self.link.host
+
+    @property
+    def peer(self):
+        """Where visitors come from, in the appliance's eyes."""
+        return self.link.peer
 
     def write(self):
         self.path.write_text(json.dumps(self.config, indent=1))  # JSON is YAML
@@ -178,7 +198,8 @@ class Sluice:
             self.process = subprocess.Popen(
                 self.command, stderr=log, stdout=log, stdin=subprocess.DEVNULL)
         if expect_ready:
-            wait_for(self.is_ready, START_S)
+            wait_for(self.is_ready, START_S, otherwise=self.read_log)
+            self.link.plug()
         return self
 
     def read_log(self):
@@ -189,7 +210,23 @@ class Sluice:
         return ": ready" in self.read_log()
 
     def url(self, path):
-        return f"http://127.0.0.1:{self.port}{path}"
+        return f"http://{self.host}:{self.port}{path}"
+
+    def connect(self, source=None):
+        return socket.create_connection((self.address, self.port),
+                                        source_address=(source, 0) if source else None)
+
+    def raw(self, data, seconds=5, half_close=False):
+        """Send bytes, return all that comes until the peer closes or the time is over."""
+        got = b""
+        with contextlib.suppress(socket.timeout, ConnectionResetError), self.connect() as sock:
+            sock.settimeout(seconds)
+            sock.sendall(data)
+            if half_close:
+                sock.shutdown(socket.SHUT_WR)
+            while piece := sock.recv(65536):
+                got += piece
+        return got
 
     def cli(self, *arguments, check=True):
         run = subprocess.run([BINARY, *arguments, "-c", str(self.path)], capture_output=True,
@@ -218,6 +255,7 @@ class Sluice:
     def destroy(self):
         if self.process and self.process.poll() is None:
             self.kill()
+        self.link.unplug()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -247,11 +285,25 @@ def room(name="derby", **keys):
     return dict({"name": name, "path": f"/{name}", "capacity": 2}, **keys)
 
 
+class Again(httpx.HTTPTransport):
+    """As browsers do: what was asked on a kept connection that turns out to be gone is asked anew.
+
+    A kernel ends the connections of a process that was killed. Nobody ends those of a TCP that went
+    with its process; the next one resets them when they are used.
+    """
+
+    def handle_request(self, request):
+        with contextlib.suppress(httpx.ReadError, httpx.WriteError):
+            return super().handle_request(request)
+        return super().handle_request(request)
+
+
 class Visitor:
     """A browser's cookie jar and habits, over httpx."""
 
     def __init__(self, sluice, headers=None, base=None):
         self.client = httpx.Client(base_url=base or sluice.url(""), headers=headers or BROWSER,
+                                   transport=Again() if network.is_bypass() else None,
                                    timeout=10, follow_redirects=False)
 
     def get(self, path, **keys):
@@ -278,17 +330,3 @@ def token(text):
         ">BBBBIQQII", raw[:32])
     return {"version": version, "secret": secret, "kind": kind, "flags": flags, "line": line,
             "key": key, "visitor": visitor, "issued": issued, "expires": expires, "mac": raw[32:]}
-
-
-def raw(port, data, seconds=5, half_close=False):
-    """Send bytes, return all that comes until the peer closes or the time is over."""
-    with contextlib.closing(socket.create_connection(("127.0.0.1", port), timeout=5)) as sock:
-        sock.sendall(data)
-        if half_close:
-            sock.shutdown(socket.SHUT_WR)
-        sock.settimeout(seconds)
-        got = b""
-        with contextlib.suppress(socket.timeout, ConnectionResetError):
-            while piece := sock.recv(65536):
-                got += piece
-        return got

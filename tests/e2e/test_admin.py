@@ -7,6 +7,7 @@ import socket
 import subprocess
 import time
 
+import pytest
 from sluice import BINARY, free_port, room, token, wait_for
 
 
@@ -165,7 +166,12 @@ def test_a_second_process_refuses(make):
                          timeout=10)
     assert run.returncode == 1
     assert "state" in run.stderr
-    # The same address with another state directory is noticed too.
+
+
+@pytest.mark.sockets
+def test_a_second_process_on_the_address_refuses(make):
+    """Another state directory does not help."""
+    sluice = make()
     other = dict(sluice.config, state=str(sluice.folder / "other"))
     path = sluice.folder / "other.yaml"
     path.write_text(json.dumps(other))
@@ -191,6 +197,7 @@ def test_socket_is_private(make):
     assert os.stat(path).st_mode & 0o777 == 0o600
 
 
+@pytest.mark.smoke
 def test_drain_finishes_what_is_under_way(make, visitor, origin):
     import threading
     sluice = make(rooms=[room(capacity=5)])
@@ -212,9 +219,9 @@ def test_drain_finishes_what_is_under_way(make, visitor, origin):
 def test_drain_sees_answers_off(make):
     """An answer that the origin has given whole reaches a slow reader whole."""
     sluice = make(rooms=[])
-    with contextlib.closing(socket.socket()) as sock:
+    with contextlib.closing(socket.socket(sluice.link.family)) as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
-        sock.connect(("127.0.0.1", sluice.port))
+        sock.connect((sluice.address, sluice.port))
         sock.settimeout(10)
         sock.sendall(b"GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n")
         got = 0

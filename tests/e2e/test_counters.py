@@ -18,6 +18,7 @@ CONNECTIONS = 64
 PER_SOURCE = 40
 EXCHANGES = 2
 FIELDS = 20
+TURNS = ("turns", "busy_turns", "busy_cycles")
 CHUNKED = "Transfer-Encoding: chunked\r\n"
 HEALTH = b"GET /.sluice/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LIST = (ROOT / "dataplane/counters.h").read_text()
@@ -72,7 +73,7 @@ class Counted:
     def moved(self):
         now = counters(self.sluice)
         return {name: now[name] - self.before[name] for name in now
-                if name != "turns" and now[name] != self.before[name]}
+                if name not in TURNS and now[name] != self.before[name]}
 
     def drops(self):
         return {name: by for name, by in self.moved().items() if name in DROPS}
@@ -91,11 +92,9 @@ def counted(sluice):
 
 
 @contextlib.contextmanager
-def connection(sluice, source="127.0.0.1"):
-    with contextlib.closing(socket.socket()) as sock:
-        sock.bind((source, 0))
+def connection(sluice, source=1):
+    with contextlib.closing(sluice.connect(sluice.link.source(source))) as sock:
         sock.settimeout(10)
-        sock.connect(("127.0.0.1", sluice.port))
         yield sock
 
 
@@ -223,25 +222,25 @@ def busy(stack, sluice, source):
 def test_source_full(sluice, counted):
     with contextlib.ExitStack() as stack:
         for _ in range(PER_SOURCE):
-            busy(stack, sluice, "127.0.0.2")
-        with connection(sluice, "127.0.0.2") as sock:
+            busy(stack, sluice, 2)
+        with connection(sluice, 2) as sock:
             assert answer(sock) == 503 and has_ended(sock)
-        assert is_kept(stack.enter_context(connection(sluice, "127.0.0.3")))
+        assert is_kept(stack.enter_context(connection(sluice, 3)))
         counted.expect(source_full=1)
 
 
 def test_table_full(sluice, counted):
     with contextlib.ExitStack() as stack:
         for i in range(CONNECTIONS):
-            busy(stack, sluice, f"127.0.0.{2 + i % 2}")
-        with connection(sluice, "127.0.0.4") as sock:
+            busy(stack, sluice, 2 + i % 2)
+        with connection(sluice, 4) as sock:
             assert answer(sock) == 503 and has_ended(sock)
         counted.expect(table_full=1)
 
 
 def test_evicted(sluice, counted):
     with contextlib.ExitStack() as stack:
-        idle = [stack.enter_context(connection(sluice, f"127.0.0.{2 + i % 2}"))
+        idle = [stack.enter_context(connection(sluice, 2 + i % 2))
                 for i in range(CONNECTIONS - CONNECTIONS // 10 + 1)]
         assert has_ended(idle[0])
         assert is_kept(idle[1]) and is_kept(idle[-1])

@@ -38,8 +38,8 @@ def appliance(shop):
 
 def crowd(sluice, shop, *more):
     return subprocess.Popen(
-        [ROOT / "build/bench/crowd", "--target", f"127.0.0.1:{sluice.port}", "--visitors", "600",
-         "--shop", "0.5", "--shop-port", str(shop), "--rate", str(RATE),
+        [ROOT / "build/bench/crowd", "--target", f"{sluice.host}:{sluice.port}",
+         "--visitors", "600", "--shop", "0.5", "--shop-port", str(shop), "--rate", str(RATE),
          "--capacity", str(CAPACITY), "--seconds", "120", "--json", *more],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

@@ -6,7 +6,8 @@ import socket
 import time
 
 import pytest
-from sluice import JSON, free_port, raw, room, wait_for
+from network import is_bypass
+from sluice import JSON, free_port, room, wait_for
 
 GOOD = (b"GET /.sluice/derby/status HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n"
         b"X-Filler: abcdefghij\r\n\r\n")
@@ -42,7 +43,7 @@ def status_of(answer):
 def test_refused_and_closed(make, name, request_bytes, expected):
     sluice = make()
     # Where the framing is in doubt, the second request must not be answered.
-    got = raw(sluice.port, request_bytes + b"GET /about HTTP/1.1\r\nHost: localhost\r\n\r\n", 3)
+    got = sluice.raw(request_bytes + b"GET /about HTTP/1.1\r\nHost: localhost\r\n\r\n", 3)
     assert status_of(got) == expected, got[:200]
     if name not in ("absolute form for another host", "climbing", "bad escape", "unknown host"):
         assert got.count(b"HTTP/1.1 ") == 1
@@ -55,7 +56,7 @@ def test_options_of_the_server_never_reach_the_origin(make, origin):
              b"OPTIONS http://localhost HTTP/1.1\r\nHost: localhost\r\n"
              b"Origin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n"
              b"Connection: close\r\n\r\n")
-    got = raw(sluice.port, asked, 3)
+    got = sluice.raw(asked, 3)
     assert got.count(b"HTTP/1.1 204 ") == 2
     assert got.count(b"\r\nAllow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n") == 2
     assert not origin.seen and sluice.show("room", "derby")["sessions"] == 0
@@ -65,21 +66,21 @@ def test_limits_of_a_head(make):
     sluice = make()
     line = b"GET /%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     fits = 8192 - len(b"GET / HTTP/1.1")
-    assert status_of(raw(sluice.port, line % (b"a" * fits))) == 200
-    assert status_of(raw(sluice.port, line % (b"a" * (fits + 1)))) == 414
+    assert status_of(sluice.raw(line % (b"a" * fits))) == 200
+    assert status_of(sluice.raw(line % (b"a" * (fits + 1)))) == 414
     head = b"GET /about HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nA: %s\r\n\r\n"
     fits = 16384 - len(head % b"")
-    assert status_of(raw(sluice.port, head % (b"a" * fits))) == 200
-    assert status_of(raw(sluice.port, head % (b"a" * (fits + 1)))) == 431
+    assert status_of(sluice.raw(head % (b"a" * fits))) == 200
+    assert status_of(sluice.raw(head % (b"a" * (fits + 1)))) == 431
     fields = b"GET /.sluice/none HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s\r\n"
-    assert status_of(raw(sluice.port, fields % (b"A: b\r\n" * 98))) == 404
-    assert status_of(raw(sluice.port, fields % (b"A: b\r\n" * 99))) == 431
+    assert status_of(sluice.raw(fields % (b"A: b\r\n" * 98))) == 404
+    assert status_of(sluice.raw(fields % (b"A: b\r\n" * 99))) == 431
 
 
 def test_too_many_cookies_are_expired_in_a_431(make):
     sluice = make()
     cookies = b"; ".join(b"sluice-t-old%d=%s" % (i, b"x" * 64) for i in range(250))
-    got = raw(sluice.port, b"GET /derby/ HTTP/1.1\r\nHost: localhost\r\n"
+    got = sluice.raw(b"GET /derby/ HTTP/1.1\r\nHost: localhost\r\n"
               b"Cookie: %s\r\n\r\n" % cookies)
     assert status_of(got) == 431
     assert b"sluice-t-old1=" in got and b"Max-Age=0" in got
@@ -88,7 +89,7 @@ def test_too_many_cookies_are_expired_in_a_431(make):
 def test_every_prefix_waits_and_then_is_answered(make):
     sluice = make()
     for cut in range(1, len(GOOD), 7):
-        with contextlib.closing(socket.create_connection(("127.0.0.1", sluice.port))) as sock:
+        with contextlib.closing(sluice.connect()) as sock:
             sock.sendall(GOOD[:cut])
             sock.settimeout(0.02)
             with pytest.raises(socket.timeout):
@@ -98,21 +99,23 @@ def test_every_prefix_waits_and_then_is_answered(make):
             assert sock.recv(4096).startswith(b"HTTP/1.1 401 ")
 
 
+@pytest.mark.smoke
 def test_byte_by_byte(make):
     sluice = make()
-    with contextlib.closing(socket.create_connection(("127.0.0.1", sluice.port))) as sock:
+    with contextlib.closing(sluice.connect()) as sock:
         for at in range(len(GOOD)):
             sock.sendall(GOOD[at:at + 1])
         sock.settimeout(5)
         assert sock.recv(4096).startswith(b"HTTP/1.1 401 ")
 
 
+@pytest.mark.smoke
 def test_pipelined_requests_are_answered_in_order(make, visitor):
     sluice = make(rooms=[room(capacity=1)])
     visitor(sluice).get("/derby/")
     many = b"".join(b"GET /echo?%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % i if i % 3 == 0 else GOOD
                     for i in range(60))
-    got = raw(sluice.port, many + b"GET /about HTTP/1.1\r\nHost: localhost\r\n"
+    got = sluice.raw(many + b"GET /about HTTP/1.1\r\nHost: localhost\r\n"
               b"Connection: close\r\n\r\n", 10)
     assert got.count(b"HTTP/1.1 ") == 61
     assert got.count(b"HTTP/1.1 401 ") == 40
@@ -122,7 +125,7 @@ def test_pipelined_requests_are_answered_in_order(make, visitor):
 
 def test_http_1_0_closes_unless_asked(make):
     sluice = make()
-    got = raw(sluice.port, b"GET /about HTTP/1.0\r\nHost: localhost\r\n\r\n")
+    got = sluice.raw(b"GET /about HTTP/1.0\r\nHost: localhost\r\n\r\n")
     assert got.endswith(b"shop:none\n")
 
 
@@ -131,7 +134,7 @@ def test_a_body_nobody_wants_is_not_read(make, visitor):
     sluice = make(rooms=[room(capacity=1)])
     visitor(sluice).get("/derby/")
     head = b"POST /derby/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n\r\n"
-    with contextlib.closing(socket.create_connection(("127.0.0.1", sluice.port))) as sock:
+    with contextlib.closing(sluice.connect()) as sock:
         sock.sendall(head)
         sock.settimeout(5)
         got = sock.recv(4096)
@@ -146,7 +149,7 @@ def test_a_body_nobody_wants_is_not_read(make, visitor):
 def test_slow_head_is_cut_though_it_trickles(make):
     sluice = make(top={"http": {"head_timeout": "1s"}})
     began = time.monotonic()
-    with contextlib.closing(socket.create_connection(("127.0.0.1", sluice.port))) as sock:
+    with contextlib.closing(sluice.connect()) as sock:
         sock.settimeout(0.1)
         got = b""
         while time.monotonic() - began < 4 and not got:
@@ -160,7 +163,7 @@ def test_slow_head_is_cut_though_it_trickles(make):
 
 def test_idle_connections_are_closed(make):
     sluice = make(top={"http": {"idle_timeout": "1s"}})
-    with contextlib.closing(socket.create_connection(("127.0.0.1", sluice.port))) as sock:
+    with contextlib.closing(sluice.connect()) as sock:
         sock.sendall(GOOD)
         sock.settimeout(5)
         assert sock.recv(4096)
@@ -173,16 +176,13 @@ def test_one_source_cannot_take_all_places(make, visitor):
     sluice = make(top={"connections_per_source": 20})
     with contextlib.ExitStack() as stack:
         for _ in range(20):
-            sock = stack.enter_context(socket.create_connection(("127.0.0.1", sluice.port)))
+            sock = stack.enter_context(sluice.connect())
             sock.sendall(GOOD[:10])  # not idle, so not evicted
         time.sleep(0.2)
-        got = raw(sluice.port, GOOD, 3)
+        got = sluice.raw(GOOD, 3)
         assert status_of(got) == 503
         # Another source is served.
-        other = socket.socket()
-        other.bind(("127.0.0.2", 0))
-        other.connect(("127.0.0.1", sluice.port))
-        stack.enter_context(contextlib.closing(other))
+        other = stack.enter_context(sluice.connect(sluice.link.source(2)))
         other.sendall(GOOD)
         other.settimeout(5)
         assert other.recv(4096).startswith(b"HTTP/1.1 401 ")
@@ -194,7 +194,7 @@ def test_a_sources_share_is_that_of_all_workers(make):
     sluice = make(top={"connections_per_source": 20, "workers": [0, 1]})
     with contextlib.ExitStack() as stack:
         for _ in range(80):
-            sock = stack.enter_context(socket.create_connection(("127.0.0.1", sluice.port)))
+            sock = stack.enter_context(sluice.connect())
             with contextlib.suppress(OSError):
                 sock.sendall(GOOD[:10])
         wait_for(lambda: sum(w["connections"] for w in sluice.show("workers")) > 10, 5)
@@ -202,13 +202,16 @@ def test_a_sources_share_is_that_of_all_workers(make):
         assert sum(w["connections"] for w in sluice.show("workers")) <= 20
 
 
+@pytest.mark.smoke
 def test_several_listeners(make):
     """Each family and address is its own."""
-    ports = [free_port() for _ in range(3)]
-    sluice = make(listen=[{"address": f"127.0.0.1:{ports[0]}"}, {"address": f"[::1]:{ports[1]}"},
-                          {"address": f"127.0.0.3:{ports[2]}"}], site={"hosts": ["[::1]", "shop"]})
-    for host, port, name in (("127.0.0.1", ports[0], "shop"), ("::1", ports[1], "[::1]"),
-                             ("127.0.0.3", ports[2], "shop")):
+    sluice = make(site={"hosts": ["[::1]", "shop"]}, start=False)
+    listeners = [(free_port(), *addresses) for addresses in sluice.link.addresses]
+    sluice.config["listen"] = [{"address": f"[{host}]:{port}" if ":" in host else f"{host}:{port}"}
+                               for port, host, _ in listeners]
+    sluice.start()
+    for port, host, peer in listeners:
+        name = "[::1]" if ":" in host else "shop"
         with contextlib.closing(socket.create_connection((host, port))) as sock:
             sock.sendall(b"GET /echo HTTP/1.1\r\nHost: %s:%d\r\nConnection: close\r\n\r\n"
                          % (name.encode(), port))
@@ -218,7 +221,7 @@ def test_several_listeners(make):
                 got += piece
         assert got.startswith(b"HTTP/1.1 200 ")
         fields = dict(json.loads(got.split(b"\r\n\r\n", 1)[1])["headers"])
-        assert fields["X-Forwarded-For"] == ("::1" if ":" in host else "127.0.0.1")
+        assert fields["X-Forwarded-For"] == peer
         assert fields["Host"] == name
     assert sluice.process.poll() is None
 
@@ -226,19 +229,19 @@ def test_several_listeners(make):
 def test_full_table_evicts_the_idle_then_says_503(make):
     sluice = make(top={"connections": 64, "connections_per_source": 64})
     with contextlib.ExitStack() as stack:
-        idle = [stack.enter_context(socket.create_connection(("127.0.0.1", sluice.port)))
+        idle = [stack.enter_context(sluice.connect())
                 for _ in range(70)]
         time.sleep(0.3)
         counters = {c["counter"]: c["value"] for c in sluice.show("counters")}
         assert counters["evicted"] >= 10  # nine tenths of 64 may stay
         for _ in range(70):  # each is busy before the next comes, so that none makes room
-            busy = stack.enter_context(socket.create_connection(("127.0.0.1", sluice.port)))
             with contextlib.suppress(OSError):
-                busy.sendall(GOOD[:10])
+                stack.enter_context(sluice.connect()).sendall(GOOD[:10])
             time.sleep(0.02)
-        assert status_of(raw(sluice.port, GOOD, 3)) == 503
+        # Our own TCP resets when it has not even room to say so.
+        assert status_of(sluice.raw(GOOD, 3)) in ((503, None) if is_bypass() else (503,))
         assert idle
-    wait_for(lambda: raw(sluice.port, GOOD, 1).startswith(b"HTTP/1.1 401 "), 5)
+    wait_for(lambda: sluice.raw(GOOD, 1).startswith(b"HTTP/1.1 401 "), 5)
 
 
 def test_random_bytes_neither_crash_nor_hang(make):
@@ -252,12 +255,12 @@ def test_random_bytes_neither_crash_nor_hang(make):
     for _ in range(300):
         data = b"".join(dice.choice(pieces) if dice.random() < 0.8 else bytes([dice.randrange(256)])
                         for _ in range(dice.randrange(1, 40)))
-        with contextlib.closing(socket.create_connection(("127.0.0.1", sluice.port))) as sock:
+        with contextlib.closing(sluice.connect()) as sock:
             with contextlib.suppress(OSError):
                 sock.sendall(data)
                 if dice.random() < 0.5:
                     sock.shutdown(socket.SHUT_WR)
-    assert raw(sluice.port, GOOD, 2).startswith(b"HTTP/1.1 401 ")
+    assert sluice.raw(GOOD, 2).startswith(b"HTTP/1.1 401 ")
     assert sluice.process.poll() is None
 
 
@@ -280,6 +283,7 @@ def test_altered_tokens_count_as_none(make, visitor, spoil):
         "/.sluice/derby/status").status_code == 200
 
 
+@pytest.mark.sockets
 def test_idle_costs_next_to_nothing(make, visitor):
     sluice = make()
     visitor(sluice).get("/about")

@@ -11,7 +11,7 @@ import time
 import httpx
 import pytest
 from authority import Authority
-from sluice import Origin, raw, wait_for
+from sluice import Origin, wait_for
 
 GET = b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
@@ -81,7 +81,7 @@ def counters(sluice, part="tls"):
 
 
 def status(sluice, path=b"/about", seconds=10):
-    answer = raw(sluice.port, GET % path, seconds)
+    answer = sluice.raw(GET % path, seconds)
     return int(answer.split(b" ")[1]) if answer else None
 
 
@@ -145,7 +145,7 @@ def test_large_bodies_both_ways(make, authority, secure):
 def test_a_slow_reader_stops_the_origin(make, authority, secure):
     origin = secure(authority.server("IP:127.0.0.1"))
     sluice = make(site=site(origin.port, tls={"ca": str(authority.ca)}))
-    with contextlib.closing(socket.create_connection(("127.0.0.1", sluice.port))) as sock:
+    with contextlib.closing(sluice.connect()) as sock:
         sock.sendall(GET % b"/big")
         time.sleep(0.7)
         sock.settimeout(10)
@@ -223,7 +223,7 @@ def test_an_answer_that_just_breaks_off_does_not_look_whole(make, authority, scr
     context = authority.server("IP:127.0.0.1")
     origin = script(close_delimited(context, is_whole))
     sluice = make(site=site(origin.port, tls={"ca": str(authority.ca)}))
-    answer = raw(sluice.port, GET % b"/about")
+    answer = sluice.raw(GET % b"/about")
     assert b"all there is" in answer
     assert answer.endswith(b"\r\n0\r\n\r\n") == is_whole
     assert counters(sluice)["cut"] == (0 if is_whole else 1)
@@ -241,7 +241,7 @@ def test_a_tunnel(make, authority, script):
                 tls.sendall(data)
 
     sluice = make(site=site(script(play).port, tls={"ca": str(authority.ca)}))
-    with contextlib.closing(socket.create_connection(("127.0.0.1", sluice.port))) as sock:
+    with contextlib.closing(sluice.connect()) as sock:
         sock.settimeout(10)
         sock.sendall(b"GET /about HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n"
                      b"Upgrade: echo\r\n\r\n")

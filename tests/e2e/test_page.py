@@ -7,7 +7,7 @@ import re
 
 import brotli
 import pytest
-from sluice import BROWSER, raw, room
+from sluice import BROWSER, room
 
 DECODERS = {"br": brotli.decompress, "gzip": gzip.decompress, None: bytes}
 ANSWER_BYTES_MAX = 12000
@@ -126,7 +126,7 @@ def test_size(queue, language):
     """With its head, the longest message, and everybody's numbers at their longest slots."""
     sluice, one = queue()
     sluice.cli("room", "derby", "message", "m" * 500)
-    got = raw(sluice.port, b"GET /derby/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    got = sluice.raw(b"GET /derby/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
               b"Accept: text/html\r\nAccept-Language: %s\r\n\r\n" % language.encode())
     assert b"m" * 500 in got
     assert len(got) < ANSWER_BYTES_MAX

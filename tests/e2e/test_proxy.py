@@ -6,7 +6,8 @@ import threading
 import time
 
 import pytest
-from sluice import BROWSER, Origin, raw, room, token, wait_for
+from network import VISITORS
+from sluice import BROWSER, Origin, room, token, wait_for
 
 
 def echo(visitor_client, path="/derby/echo", **keys):
@@ -21,6 +22,7 @@ def field(got, name):
     return [v for k, v in got["headers"] if k == name]
 
 
+@pytest.mark.smoke
 def test_what_the_origin_sees(make, visitor):
     sluice = make()
     got = echo(visitor(sluice), headers={"X-Mine": "1", "Sluice-Room": "forged",
@@ -28,7 +30,7 @@ def test_what_the_origin_sees(make, visitor):
                                          "Forwarded": "for=1.2.3.4", "X-Forwarded-Proto": "https"})
     assert field(got, "sluice-room") == ["derby"]
     assert len(field(got, "sluice-session")) == 1 and field(got, "sluice-session") != ["forged"]
-    assert field(got, "x-forwarded-for") == ["127.0.0.1"]
+    assert field(got, "x-forwarded-for") == [sluice.peer]
     assert field(got, "x-forwarded-proto") == ["http"]
     assert "1.2.3.4" not in field(got, "forwarded")[0]
     assert field(got, "x-mine") == ["1"]
@@ -36,9 +38,9 @@ def test_what_the_origin_sees(make, visitor):
 
 
 def test_a_trusted_proxy_is_believed(make, visitor):
-    sluice = make(top={"trusted_proxies": ["127.0.0.0/8"]})
+    sluice = make(top={"trusted_proxies": VISITORS})
     got = echo(visitor(sluice), headers={"X-Forwarded-For": "1.2.3.4"})
-    assert field(got, "x-forwarded-for")[0].replace(" ", "") == "1.2.3.4,127.0.0.1"
+    assert field(got, "x-forwarded-for")[0].replace(" ", "") == f"1.2.3.4,{sluice.peer}"
 
 
 def test_cookies_of_others_stay_byte_for_byte(make, visitor):
@@ -54,6 +56,7 @@ def test_cookies_of_others_stay_byte_for_byte(make, visitor):
     assert 'a="x; y"' in text and "b=2" in text and "c = 3" in text
 
 
+@pytest.mark.smoke
 def test_bodies_both_ways(make, visitor):
     sluice = make()
     one = visitor(sluice)
@@ -188,12 +191,12 @@ def test_a_tunnel_only_after_101(make, visitor):
            b"Upgrade: chat\r\n\r\n")
     with scripted_origin(answer) as port:
         sluice = make(site={"origin": {"servers": [f"127.0.0.1:{port}"]}})
-        got = raw(sluice.port, ask, 3)
+        got = sluice.raw(ask, 3)
         assert got.startswith(b"HTTP/1.1 101 ") and got.endswith(b"hello")
     refused = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno"
     with scripted_origin(refused) as port:
         sluice = make(site={"origin": {"servers": [f"127.0.0.1:{port}"]}})
-        got = raw(sluice.port, ask + b"GET /.sluice/derby/status HTTP/1.1\r\nHost: localhost\r\n"
+        got = sluice.raw(ask + b"GET /.sluice/derby/status HTTP/1.1\r\nHost: localhost\r\n"
                   b"Connection: close\r\n\r\n", 3)
         assert got.startswith(b"HTTP/1.1 200 ") and b"HTTP/1.1 401 " in got
 
@@ -240,15 +243,16 @@ def test_preflights_pass_within_their_rate(make, visitor, origin):
     assert sluice.show("room", "derby")["sessions"] == 1
 
 
+@pytest.mark.sockets
 def test_proxy_protocol(make):
-    from sluice import free_port
-    port = free_port()
-    sluice = make(listen=[{"address": f"127.0.0.1:{port}", "proxy_protocol": True}])
+    sluice = make(start=False)
+    sluice.config["listen"][0]["proxy_protocol"] = True
+    sluice.start()
     ask = b"GET /echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    got = raw(port, b"PROXY TCP4 192.0.2.7 192.0.2.1 4000 80\r\n" + ask, 3)
+    got = sluice.raw(b"PROXY TCP4 192.0.2.7 192.0.2.1 4000 80\r\n" + ask, 3)
     headers = dict((k.lower(), v) for k, v in json.loads(got.split(b"\r\n\r\n", 1)[1])["headers"])
     assert headers["x-forwarded-for"] == "192.0.2.7"
-    assert raw(port, ask, 3) == b""
+    assert sluice.raw(ask, 3) == b""
     assert sluice.process.poll() is None
 
 
@@ -257,7 +261,7 @@ def test_a_preflight_opens_no_tunnel(make, visitor):
               b"hello")
     with scripted_origin(answer) as port:
         sluice = make(site={"origin": {"servers": [f"127.0.0.1:{port}"]}})
-        got = raw(sluice.port, b"OPTIONS /derby/x HTTP/1.1\r\nHost: localhost\r\n"
+        got = sluice.raw(b"OPTIONS /derby/x HTTP/1.1\r\nHost: localhost\r\n"
                   b"Origin: https://a.example\r\nAccess-Control-Request-Method: GET\r\n"
                   b"Connection: upgrade\r\nUpgrade: chat\r\n\r\n", 2)
         assert got.startswith(b"HTTP/1.1 503 ") and b"hello" not in got
@@ -336,7 +340,7 @@ def test_a_tunnel_ends_with_its_session(make, visitor, way):
                       rooms=[room(capacity=1)])
         one = visitor(sluice)
         one.get("/derby/")
-        sock = stack.enter_context(socket.create_connection(("127.0.0.1", sluice.port)))
+        sock = stack.enter_context(sluice.connect())
         sock.sendall(b"GET /derby/chat HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\n"
                      b"Upgrade: chat\r\nSluice-Pass: %s\r\n\r\n" % one.passed().encode())
         sock.settimeout(5)
@@ -357,7 +361,7 @@ def test_a_burst_of_newcomers_fills_the_free_slots(make, visitor):
     ask = (b"GET /derby/ HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n"
            b"Connection: close\r\n\r\n")
     with contextlib.ExitStack() as stack:
-        socks = [stack.enter_context(socket.create_connection(("127.0.0.1", sluice.port)))
+        socks = [stack.enter_context(sluice.connect())
                  for _ in range(12)]
         for sock in socks:
             sock.sendall(ask)

@@ -15,6 +15,7 @@ def arrive(visitor, sluice, count):
     return people
 
 
+@pytest.mark.smoke
 def test_kill_keeps_every_token(make, visitor):
     sluice = make(rooms=[room(capacity=2, session="60s")])
     people = arrive(visitor, sluice, 12)

@@ -8,6 +8,7 @@ import time
 
 import httpx
 import pytest
+from network import VISITORS
 from secured import HEALTH, GET, NAMES, Secured, ask, serial, session_of
 from sluice import BROWSER, room, wait_for
 
@@ -19,10 +20,10 @@ def subject_names(stream):
 def test_curl(secured, authority):
     one = secured()
     run = subprocess.run(["curl", "-si", "--http1.1", "--cacert", str(authority.ca),
-                          f"https://localhost:{one.tls_port}/.sluice/health"],
+                          one.url("/.sluice/health")],
                          capture_output=True, text=True, check=True)
     assert run.stdout.startswith("HTTP/1.1 200")
-    run = subprocess.run(["curl", "-s", f"https://localhost:{one.tls_port}/"],
+    run = subprocess.run(["curl", "-s", one.url("/")],
                          capture_output=True, check=False)
     assert run.returncode == 60  # not trusted by the system
 
@@ -44,7 +45,7 @@ def test_both_versions_and_both_kinds_of_key(secured, authority, version, kind):
 @pytest.mark.parametrize("version", ["tls1", "tls1_1"])
 def test_older_versions_are_refused(secured, version):
     one = secured()
-    run = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{one.tls_port}",
+    run = subprocess.run(["openssl", "s_client", "-connect", one.address,
                           f"-{version}", "-cipher", "ALL:@SECLEVEL=0"], stdin=subprocess.DEVNULL,
                          capture_output=True, text=True, check=False)
     assert "alert protocol version" in run.stderr
@@ -139,7 +140,7 @@ def test_a_ticket_of_somebody_else_means_a_whole_handshake(secured, make, author
 # ---- What is known of the connection ----
 
 def browser(one, authority, **keys):
-    return httpx.Client(base_url=f"https://localhost:{one.tls_port}", verify=authority.client(),
+    return httpx.Client(base_url=one.url(""), verify=authority.client(),
                         headers=BROWSER, timeout=10, **keys)
 
 
@@ -147,6 +148,7 @@ def cookies(answer):
     return {line.split("=")[0]: line for line in answer.headers.get_list("set-cookie")}
 
 
+@pytest.mark.smoke
 def test_a_visit(secured, authority, origin):
     one = secured(rooms=[room(capacity=1)])
     with browser(one, authority) as first, browser(one, authority) as second:
@@ -216,6 +218,7 @@ def test_pipelined_and_in_pieces(secured, authority):
         assert stream.recv(65536).startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.sockets
 def test_the_proxy_protocol_comes_before_tls(secured, authority, origin):
     one = secured(listen={"proxy_protocol": True})
     first = b"PROXY TCP4 192.0.2.77 192.0.2.1 4711 443\r\n"
@@ -235,7 +238,7 @@ def test_redirect_to_https(secured, authority, origin):
                                ("GET", "/.sluice/derby/status")]:
             answer = client.request(method, target)
             assert answer.status_code == 308
-            assert answer.headers["location"] == f"https://127.0.0.1:8443{target}"
+            assert answer.headers["location"] == f"https://{one.sluice.host}:8443{target}"
             assert "strict-transport-security" not in answer.headers
         assert client.get("/.sluice/health").status_code == 200
         assert client.get("/", headers={"Host": "nobody.example"}).status_code == 421
@@ -249,9 +252,9 @@ def test_redirect_to_https(secured, authority, origin):
 
 
 def test_redirect_to_the_usual_port_and_not_behind_a_proxy(secured, origin):
-    one = secured(site={"https": "redirect"}, top={"trusted_proxies": ["127.0.0.0/8"]})
+    one = secured(site={"https": "redirect"}, top={"trusted_proxies": VISITORS})
     with httpx.Client(base_url=one.sluice.url(""), headers=BROWSER) as client:
-        assert client.get("/about").headers["location"] == "https://127.0.0.1/about"
+        assert client.get("/about").headers["location"] == f"https://{one.sluice.host}/about"
         assert client.get("/about", headers={"X-Forwarded-Proto": "https"}).status_code == 200
 
 
@@ -329,7 +332,7 @@ def test_handshakes_over_the_rate_wait_for_their_turn(secured, authority):
 def test_a_handshake_has_a_deadline(secured, authority):
     one = secured(top={"http": {"head_timeout": "300ms"}})
     for first in (b"", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"):
-        with contextlib.closing(socket.create_connection(("127.0.0.1", one.tls_port))) as slow:
+        with contextlib.closing(one.connect_plain()) as slow:
             slow.settimeout(5)
             slow.sendall(first)
             assert reset_or_ended(slow)
@@ -343,7 +346,7 @@ def test_a_handshake_in_slow_bytes(secured, authority):
     one = secured()
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = authority.client().wrap_bio(incoming, outgoing, server_hostname="localhost")
-    with contextlib.closing(socket.create_connection(("127.0.0.1", one.tls_port))) as slow:
+    with contextlib.closing(one.connect_plain()) as slow:
         slow.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while True:
             with contextlib.suppress(ssl.SSLWantReadError):
@@ -372,7 +375,7 @@ def test_a_handshake_in_slow_bytes(secured, authority):
 ], ids=["http", "short", "huge", "ssl2", "alert", "noise"])
 def test_garbage(secured, authority, garbage):
     one = secured()
-    with contextlib.closing(socket.create_connection(("127.0.0.1", one.tls_port))) as sock:
+    with contextlib.closing(one.connect_plain()) as sock:
         sock.settimeout(5)
         sock.sendall(garbage)
         if len(garbage) == 7 and garbage[0] == 0x16:
@@ -387,7 +390,7 @@ def test_garbage(secured, authority, garbage):
 
 def test_renegotiation_is_refused(secured, authority):
     one = secured()
-    run = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{one.tls_port}", "-tls1_2",
+    run = subprocess.run(["openssl", "s_client", "-connect", one.address, "-tls1_2",
                           "-CAfile", str(authority.ca)], input="R\n", capture_output=True,
                          text=True, timeout=10, check=False)
     assert "no renegotiation" in run.stderr
@@ -407,7 +410,7 @@ def test_testssl(secured, authority, tmp_path):
     one = secured(authority.pair(NAMES, "ec"), authority.pair(NAMES, "rsa"))
     report = tmp_path / "report.json"
     subprocess.run(["testssl", "--quiet", "--color", "0", "--warnings", "off", "--fast", "--nodns",
-                    "none", "--ip", "127.0.0.1", "-p", "-s", "-f", "-P", "-U", "--jsonfile",
+                    "none", "--ip", one.sluice.address, "-p", "-s", "-f", "-P", "-U", "--jsonfile",
                     str(report), f"localhost:{one.tls_port}"], capture_output=True, timeout=300,
                    check=False)
     found = json.loads(report.read_text())

@@ -2,7 +2,6 @@
 import contextlib
 import json
 import re
-import socket
 import ssl
 import subprocess
 
@@ -56,7 +55,7 @@ def test_a_listener_becomes_plain_and_back(secured, authority):
         del one.sluice.config["listen"][0]["tls"]
         one.sluice.write()
         one.sluice.cli("reload")
-        with contextlib.closing(socket.create_connection(("127.0.0.1", one.tls_port))) as plain:
+        with contextlib.closing(one.connect_plain()) as plain:
             assert ask(plain)
             one.tls([pair])
             one.sluice.cli("reload")
@@ -68,7 +67,7 @@ def test_a_listener_becomes_plain_and_back(secured, authority):
 def test_listeners_keep_their_certificates_when_the_file_moves_them(secured, authority):
     pair = authority.pair(NAMES)
     one = secured(pair)
-    one.sluice.config["listen"].insert(0, {"address": f"127.0.0.1:{free_port()}"})
+    one.sluice.config["listen"].insert(0, {"address": f"{one.sluice.host}:{free_port()}"})
     one.sluice.write()
     assert "need a restart:\nlisten\n" in one.sluice.cli("reload").stdout
     assert serial(one, authority.client())
@@ -157,7 +156,7 @@ def response(authority, folder, pair, *more):
 
 
 def stapled(one, authority):
-    run = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{one.tls_port}",
+    run = subprocess.run(["openssl", "s_client", "-connect", one.address,
                           "-status", "-CAfile", str(authority.ca), "-servername", "localhost"],
                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
     return "OCSP Response Status: successful" in run.stdout

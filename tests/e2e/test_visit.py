@@ -5,6 +5,7 @@ import pytest
 from sluice import BROWSER, JSON, room, token, wait_for
 
 
+@pytest.mark.smoke
 def test_direct_while_nobody_waits(make, visitor, origin):
     sluice = make()
     alice = visitor(sluice)
@@ -45,6 +46,7 @@ def test_full_room_queues_in_order(make, visitor, origin):
     assert len(origin.seen) == 2
 
 
+@pytest.mark.smoke
 def test_leave_gives_the_slot_to_the_first(make, visitor):
     sluice = make()
     inside = [visitor(sluice) for _ in range(2)]
@@ -179,8 +181,7 @@ def test_the_gate_is_not_passed_by_spelling(make, visitor, origin, spelling):
     sluice = make(rooms=[room(capacity=1)])
     visitor(sluice).get("/derby/")
     seen = len(origin.seen)
-    import sluice as harness
-    got = harness.raw(sluice.port, b"GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n"
+    got = sluice.raw(b"GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n"
                       b"Connection: close\r\n\r\n" % spelling.encode())
     assert b"shop:" not in got
     assert len(origin.seen) == seen

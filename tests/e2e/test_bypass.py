@@ -1,0 +1,227 @@
+"""Goal: a network card of our own serves as the kernel would, and lets the kernel have the rest."""
+import contextlib
+import hashlib
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import network
+import pytest
+from network import Namespace, command
+from sluice import wait_for
+
+pytestmark = pytest.mark.bypass
+
+ASK = b"GET /.sluice/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+ABOUT = b"GET /about HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+BODY = random.Random(20261204).randbytes(6 << 20)
+
+
+def counters(sluice):
+    return {(c["part"], c["counter"]): c["value"] for c in sluice.show("counters")}
+
+
+def counter(sluice, name):
+    return sum(value for (_, counted), value in counters(sluice).items() if counted == name)
+
+
+def ask(sock):
+    sock.settimeout(5)
+    sock.sendall(ASK)
+    return sock.recv(4096)
+
+
+@pytest.fixture
+def on_link(make):
+    """on_link(mtu=…): an appliance on a link of that kind."""
+    return lambda **keys: make(rooms=[], link=network.link(**keys))
+
+
+def echo(visitor, sluice, body):
+    answer = visitor(sluice).client.post("/echo", content=body, timeout=60)
+    assert hashlib.sha256(answer.json()["body"].encode("latin-1")).digest() == hashlib.sha256(
+        body).digest()
+
+
+@pytest.mark.smoke
+def test_bodies_both_ways(make, visitor):
+    sluice = make(rooms=[])
+    echo(visitor, sluice, BODY)
+    assert len(visitor(sluice).get("/big").content) == 8 << 20
+    assert counter(sluice, "segments_in") > 1000
+    assert counter(sluice, "out_of_window") == 0
+
+
+@pytest.mark.bypass("af_packet", "tap")
+def test_large_frames(on_link, visitor):
+    sluice = on_link(mtu=9000)
+    echo(visitor, sluice, BODY)
+    segments = counter(sluice, "segments_in")
+    assert segments < 1.2 * len(BODY) / 8900 + 0.2 * len(BODY) / 1460, "they were large"
+
+
+@pytest.mark.bypass("af_packet")
+def test_segments_larger_than_frames_are_but_slow(make, visitor):
+    """Who lets its kernel give us 64 kB at once gets through all the same."""
+    sluice = make(rooms=[])
+    command("ethtool", "-K", sluice.link.outside, "tx", "on", "tso", "on", "gso", "on", "gro", "on")
+    echo(visitor, sluice, BODY[:300_000])
+
+
+@pytest.mark.smoke
+def test_two_instances_do_not_disturb_each_other(make):
+    one, two = make(), make()
+    for _ in range(2):
+        with one.connect() as first, two.connect() as second:
+            assert ask(first).startswith(b"HTTP/1.1 200 ")
+            assert ask(second).startswith(b"HTTP/1.1 200 ")
+            one.kill()
+            assert ask(second).startswith(b"HTTP/1.1 200 ")
+        one.start()
+    assert two.read_log().count(": ready") == 1
+    assert not [name for name in os.listdir("/var/run/dpdk") if is_of(name, one, two)
+                ] if os.path.isdir("/var/run/dpdk") else True
+
+
+def is_of(name, *sluices):
+    return any(str(sluice.process.pid) in name for sluice in sluices)
+
+
+@pytest.mark.smoke
+@pytest.mark.bypass("af_packet", "af_xdp")
+def test_flows_of_before_a_restart_are_reset_at_once(make):
+    sluice = make()
+    with sluice.connect() as sock:
+        assert ask(sock).startswith(b"HTTP/1.1 200 ")
+        sluice.kill()
+        sluice.start()
+        began = time.monotonic()
+        with pytest.raises(ConnectionResetError):
+            ask(sock)
+        assert time.monotonic() - began < 1
+    assert counter(sluice, "rst_sent") >= 1
+
+
+@pytest.mark.smoke
+def test_a_drain_says_that_connections_close(make, origin):
+    """What is under way is finished; nobody keeps a connection."""
+    sluice = make()
+    origin.gate.clear()
+    with sluice.connect() as busy, sluice.connect() as idle:
+        assert ask(idle).startswith(b"HTTP/1.1 200 ")
+        busy.sendall(b"GET /about HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        wait_for(lambda: origin.seen, 5)
+        sluice.process.send_signal(signal.SIGTERM)
+        idle.settimeout(5)
+        assert idle.recv(1) == b""
+        origin.gate.set()
+        busy.settimeout(5)
+        got = b""
+        while piece := busy.recv(65536):
+            got += piece
+        assert got.startswith(b"HTTP/1.1 200 ") and b"\r\nconnection: close\r\n" in got.lower()
+    assert sluice.process.wait(10) == 0
+
+
+@pytest.mark.smoke
+def test_a_drain_does_not_wait_for_peers_who_never_end(make):
+    sluice = make()
+    with sluice.connect() as idle:
+        assert ask(idle).startswith(b"HTTP/1.1 200 ")
+        began = time.monotonic()
+        assert sluice.stop() == 0
+        assert time.monotonic() - began < 5  # of the 10 s that it may last
+    assert "were cut" not in sluice.read_log()
+
+
+@pytest.mark.smoke
+@pytest.mark.bypass("af_packet", "tap")  # elsewhere that is the exception interface's matter
+def test_a_port_without_a_listener(make):
+    sluice = make()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((sluice.address, sluice.port ^ 1), timeout=5)
+    assert ask(sluice.connect()).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.smoke
+def test_echo_requests_are_answered(make):
+    sluice = make()
+    run = subprocess.run(["ping", "-c", "3", "-i", "0.2", "-w", "5", sluice.address],
+                         capture_output=True, text=True)
+    assert " 0% packet loss" in run.stdout, run.stdout + run.stderr
+    assert counter(sluice, "echo_answered") >= 3
+
+
+@pytest.mark.smoke
+@pytest.mark.bypass("af_xdp")
+def test_what_is_not_for_us_reaches_the_kernel(make):
+    """An ssh daemon on the card's address: the visitor's end goes to a network of its own, so that
+    the address can be the kernel's here."""
+    sluice = make()
+    away = Namespace()
+    with contextlib.closing(away), contextlib.ExitStack() as stack:
+        link = sluice.link
+        command("ip", "link", "set", link.outside, "netns", away.path)
+        with away.entered():
+            link.bring_up()
+        exception = next(name for name in os.listdir("/sys/class/net") if name.startswith("sluice"))
+        command("ip", "address", "add", f"{link.addresses[0][0]}/24", "dev", exception)
+        command("ip", "link", "set", exception, "up")
+        server = stack.enter_context(socket.create_server((link.addresses[0][0], 0)))
+        server.settimeout(5)
+        with away.entered():
+            client = stack.enter_context(socket.create_connection(server.getsockname(), 5))
+        peer, _ = server.accept()
+        with peer:
+            client.sendall(b"SSH-2.0-client\r\n")
+            assert peer.recv(100) == b"SSH-2.0-client\r\n"
+            peer.sendall(b"SSH-2.0-server\r\n")
+            assert client.recv(100) == b"SSH-2.0-server\r\n"
+        with away.entered(), sluice.connect() as visitor:
+            assert ask(visitor).startswith(b"HTTP/1.1 200 ")
+        assert counter(sluice, "excepted") > 0 and counter(sluice, "from_exception") > 0
+        assert counter(sluice, "except_limited") == 0
+    taken_back(link)
+
+
+def taken_back(link):
+    """The link's pair is gone with the network that one end was in."""
+    wait_for(lambda: not os.path.exists(f"/sys/class/net/{link.inside}"), 5)
+    link.unplug = lambda: network.taken.discard(link.number)
+
+
+@pytest.mark.smoke
+def test_a_crowd_over_two_workers(make):
+    """Frames are spread by the device, or by sluice; each flow stays where it began."""
+    sluice = make(rooms=[], top={"workers": [0, 1]})
+    failed = []
+
+    def visit():
+        for _ in range(3):
+            with sluice.connect() as sock:
+                for _ in range(3):
+                    if not ask(sock).startswith(b"HTTP/1.1 200 "):
+                        failed.append(sock)
+
+    threads = [threading.Thread(target=visit) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not failed
+    assert {worker["requests"] > 0 for worker in sluice.show("workers")} == {True}
+    shown = counters(sluice)
+    assert shown["worker", "busy_turns"] > 0 and shown["worker", "busy_cycles"] > 0
+    assert all(counter(sluice, name) == 0 for name in ("device_missed", "device_no_buffer"))
+
+
+def test_memory_and_ports_are_told_by_check(make):
+    sluice = make()
+    told = sluice.cli("check").stdout
+    assert "total" in told and json.loads(sluice.cli("show", "counters", "--json").stdout)
+    assert sluice.link.device().split(",")[0] in sluice.read_log()

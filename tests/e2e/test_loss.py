@@ -1,0 +1,203 @@
+"""Goal: what is sent arrives whole over a path that loses packets, and not much later than the
+kernel's own TCP would have it.
+
+Visitor, router and appliance each have a network of their own. The router drops what it forwards,
+so that neither end knows of it but by what does not come.
+"""
+import contextlib
+import hashlib
+import http.client
+import json
+import os
+import random
+import socket
+import time
+
+import network
+import pytest
+from network import Namespace, as_a_wire, command
+from sluice import Origin, Sluice
+
+pytestmark = pytest.mark.bypass("af_packet")
+
+MB = 1 << 20
+TARGET_SHARE = 0.8
+VISITOR = {4: ("10.78.0.1/24", "10.78.0.254/24"), 6: ("fd01::1/64", "fd01::fe/64")}
+APPLIANCE = {4: ("10.77.0.2/24", "10.77.0.1/24"), 6: ("fd00::2/64", "fd00::1/64")}
+TOP = {"http": {"body_timeout": "5m", "send_timeout": "2m", "rate_min": "0"}}
+BLOCK = random.Random(20261201).randbytes(MB)
+
+
+def body_of(size):
+    return (BLOCK * (size // MB + 1))[:size]
+
+
+class Hashing(Origin):
+    """/bytes/N answers with so many; any other path with the hash of what was sent."""
+
+    def answer(self, handler, body):
+        out = json.dumps({"hash": hashlib.sha256(body).hexdigest(), "bytes": len(body)}).encode()
+        if handler.path.startswith("/bytes/"):
+            out = body_of(int(handler.path.rsplit("/", 1)[1]))
+        with self.lock:
+            self.seen.clear()  # they are large
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(out)))
+        handler.end_headers()
+        handler.wfile.write(out)
+
+
+class Path:
+    """Visitor, router, and an appliance that is reached by `driver`. Also what Sluice wants of a
+    link."""
+
+    host, address, peer, family = "10.77.0.2", "10.77.0.2", "10.78.0.1", socket.AF_INET
+
+    def __init__(self, driver):
+        self.driver = driver
+        self.visitor, self.router, self.home = Namespace(), Namespace(), Namespace()
+        self.join("path0", self.visitor, VISITOR, "router0", VISITOR)
+        self.join("path1", self.home, APPLIANCE if driver == "sockets" else {}, "router1",
+                  APPLIANCE)
+        with self.router.entered():
+            for key in ("ipv4/ip_forward", "ipv6/conf/all/forwarding"):
+                with open(f"/proc/sys/net/{key}", "w", encoding="ascii") as file:
+                    file.write("1")
+        with self.visitor.entered():
+            self.route(VISITOR)
+        if driver == "sockets":
+            with self.home.entered():
+                self.route(APPLIANCE)
+
+    def join(self, name, where, addresses, router_name, router_addresses):
+        """A wire from `name` in `where` to the router."""
+        with where.entered():
+            command("ip", "link", "add", name, "type", "veth", "peer", "name", router_name,
+                    "netns", self.router.path)
+            self.bring_up(name, addresses, 0)
+        with self.router.entered():
+            self.bring_up(router_name, router_addresses, 1)
+
+    def bring_up(self, name, addresses, end):
+        command("ip", "link", "set", name, "up")
+        as_a_wire(name)
+        for family, pair in addresses.items():
+            command("ip", f"-{family}", "address", "add", pair[end], "dev", name,
+                    *(["nodad"] if family == 6 else []))
+
+    def route(self, network_of):
+        for family, (_, router) in network_of.items():
+            command("ip", f"-{family}", "route", "add", "default", "via", router.split("/")[0])
+
+    def lose(self, percent):
+        rule = f"numgen random mod 1000 < {percent * 10} drop" if percent else "accept"
+        rules = f"""table inet loss
+            delete table inet loss
+            table inet loss {{
+                chain way {{
+                    type filter hook forward priority 0
+                    meta l4proto tcp {rule}
+                }}
+            }}"""
+        with self.router.entered():
+            command("nft", rules)
+
+    def config(self):
+        if self.driver == "sockets":
+            return {"workers": [max(os.sched_getaffinity(0))]}
+        port = {"device": f"net_{self.driver}0,iface=path1",
+                "addresses": [pair[0] for pair in APPLIANCE.values()],
+                "gateways": [pair[1].split("/")[0] for pair in APPLIANCE.values()]}
+        return {"driver": "dpdk", "workers": [max(os.sched_getaffinity(0))],
+                "dpdk": {"hugepages": "off", "ports": [port]}}
+
+    def plug(self):
+        pass
+
+    def unplug(self):
+        for one in (self.visitor, self.router, self.home):
+            one.close()
+
+
+class Run:
+    """An appliance behind such a path, with an origin that hashes."""
+
+    def __init__(self, driver):
+        path = Path(driver)
+        with path.home.entered():
+            self.origin = Hashing()
+            self.sluice = Sluice(self.origin.port, link=path, rooms=[], top=TOP)
+            self.sluice.config["listen"].append({"address": f"[fd00::2]:{self.sluice.port}"})
+            self.sluice.start()
+
+    def connect(self, family, timeout):
+        host = APPLIANCE[family][0].split("/")[0]
+        one = http.client.HTTPConnection(host, self.sluice.port, timeout=timeout)
+        with self.sluice.link.visitor.entered():
+            one.connect()
+        return contextlib.closing(one)
+
+    def down(self, family, size, timeout=120):
+        """Seconds that it took."""
+        with self.connect(family, timeout) as one:
+            began = time.monotonic()
+            one.request("GET", f"/bytes/{size}", headers={"Host": "localhost"})
+            assert one.getresponse().read() == body_of(size)
+            return time.monotonic() - began
+
+    def up(self, family, size, timeout=120):
+        body = body_of(size)
+        with self.connect(family, timeout) as one:
+            began = time.monotonic()
+            one.request("POST", "/hash", body=body, headers={"Host": "localhost"})
+            told = json.loads(one.getresponse().read())
+            assert told == {"hash": hashlib.sha256(body).hexdigest(), "bytes": size}
+            return time.monotonic() - began
+
+    def destroy(self):
+        self.sluice.destroy()
+        self.origin.stop()
+
+
+@pytest.fixture(scope="module")
+def ours():
+    run = Run(network.DEVICE)
+    yield run
+    run.destroy()
+
+
+def cases():
+    """Sizes and losses; those that take long only where there is time."""
+    for percent, size, is_long in [(0, 8 * MB, False), (0, 50 * MB, True), (1, 8 * MB, False),
+                                   (1, 50 * MB, True), (5, 1 * MB, False), (5, 5 * MB, True),
+                                   (20, 60_000, False), (20, 300_000, True), (5, 50 * MB, True),
+                                   (20, 5 * MB, True)]:
+        yield pytest.param(percent, size, id=f"{size}-{percent}%",
+                           marks=[pytest.mark.long] if is_long else [])
+
+
+@pytest.mark.parametrize("family", [4, 6])
+@pytest.mark.parametrize("way", ["down", "up"])
+@pytest.mark.parametrize("percent,size", cases())
+def test_all_arrives(ours, way, family, percent, size):
+    ours.sluice.link.lose(percent)
+    timeout = 120 if size < 50 * MB and percent < 20 else 600
+    print(f"{getattr(ours, way)(family, size, timeout):.2f} s")
+
+
+@pytest.mark.parametrize("way", ["down", "up"])
+def test_goodput_is_near_that_of_the_kernel(ours, way):
+    """Turn by turn, so that the machine's moods meet both."""
+    kernel = Run("sockets")
+    try:
+        took = {ours: [], kernel: []}
+        for one in (ours, kernel):
+            one.sluice.link.lose(1)
+        for _ in range(5):
+            for one in (ours, kernel):
+                took[one].append(getattr(one, way)(4, 4 * MB))
+    finally:
+        kernel.destroy()
+    ours_s, kernel_s = (sorted(took[one])[2] for one in (ours, kernel))
+    print(f"ours {ours_s:.3f} s, the kernel's {kernel_s:.3f} s")
+    assert kernel_s / ours_s >= TARGET_SHARE, took
