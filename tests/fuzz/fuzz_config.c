@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct config_machine machine = {.descriptors = 1u << 20,
 		.memory_bytes = 1u << 30,
 		.has_user = has_user,
-		.bill = {3, rows}};
+		.bill = {.row_count = 3, .rows = rows}};
 	struct config_report report = {0};
 	struct config *config = NULL;
 	CPU_SET(0, &machine.cores);
