@@ -22,7 +22,7 @@
 static struct identity *identity_of(
 	const struct certificate_recipe *recipes, unsigned count, unsigned workers)
 {
-	struct identity_files files[IDENTITY_CERTIFICATES_MAX];
+	struct identity_files files[IDENTITY_CERTIFICATES_MAX] = {0};
 	struct identity_fault fault;
 	struct identity *identity;
 	for (unsigned i = 0; i < count; i++) {
