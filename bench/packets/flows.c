@@ -223,7 +223,7 @@ static void begin_answer(struct flows *f, uint32_t index, struct span bytes)
 	const char *end = memmem(bytes.at, bytes.len, "\r\n\r\n", 4);
 	const char *field =
 		end ? memmem(bytes.at, (size_t)(end - bytes.at), length, sizeof(length) - 1) : NULL;
-	if (!field || memcmp(bytes.at, "HTTP/1.1 200", 12) != 0) {
+	if (!end || !field || memcmp(bytes.at, "HTTP/1.1 200", 12) != 0) {
 		if (f->tally.refused++ == 0)
 			fprintf(stderr, "packets: not an answer to count: %.*s\n",
 				(int)(bytes.len < 300 ? bytes.len : 300), bytes.at);
