@@ -14,6 +14,7 @@
 #include "drivers/ethdev/inside.h"
 #include "tests/unit/ethdev/rig.h"
 
+#include <rte_ethdev.h>
 #include <rte_ether.h>
 
 #include <arpa/inet.h>
@@ -331,6 +332,14 @@ static void test_the_port_has_no_buffer(void **state)
 }
 
 // Two ports of this process, the ends of one link.
+// The device meets its other end in a thread of EAL's, and must be left alone until it has.
+static bool is_up(unsigned index)
+{
+	struct rte_eth_link link;
+	return rte_eth_link_get_nowait(ethdev_port(devices, index)->id, &link) == 0 &&
+	       link.link_status == RTE_ETH_LINK_UP;
+}
+
 static void test_memif(void **state)
 {
 	(void)state;
@@ -340,7 +349,9 @@ static void test_memif(void **state)
 		"net_memif1,role=client,socket=@sluice-test-ports");
 	open_plan(&plan);
 	struct rte_mbuf *frame = NULL;
-	uint64_t until_ms = now_ms() + WAIT_MS; // it takes them a while to meet
+	uint64_t until_ms = now_ms() + WAIT_MS;
+	while (!(is_up(0) && is_up(1)) && now_ms() < until_ms)
+		usleep(1000);
 	while (!frame && now_ms() < until_ms) {
 		ethdev_send(workers[0], port()->id, make_frame(workers[0], FRAME_BYTES, 5));
 		ethdev_flush(workers[0]);
