@@ -100,7 +100,7 @@ def test_a_free_slot_does_not_wait_after_kills(make, visitor):
     for _ in range(2):
         sluice.kill()
         sluice.start()
-    assert people[4].status().json()["state"] == "waiting"
+    assert people[4].status().json()["state"] in ("waiting", "next")  # and not let in
     people[3].client.post("/.sluice/derby/leave")
     wait_for(lambda: people[4].status().json()["state"] == "admitted", 3, 0.2)
 

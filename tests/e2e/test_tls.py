@@ -406,6 +406,7 @@ def test_a_drain_ends_connections_over_tls(secured, authority):
 
 # ---- The outside's judgement ----
 
+@pytest.mark.long
 def test_testssl(secured, authority, tmp_path):
     one = secured(authority.pair(NAMES, "ec"), authority.pair(NAMES, "rsa"))
     report = tmp_path / "report.json"
