@@ -26,8 +26,9 @@
 #include <sys/random.h>
 
 #define RSS_KEY_MAX 128u
-#define PACKET_BLOCK_BYTES 65536u
-#define PACKET_BLOCKS 64u
+#define PACKET_ALIGN 16u
+#define PACKET_BLOCK_FRAMES 256u // times PACKET_ALIGN is a page: a block has no gap at its end
+#define PACKET_RING_BYTES (4u << 20)
 #define PACKET_OVERHEAD 104u // PACKET_MMAP's header, Ethernet's, and gaps
 #define RSS_WANTED \
 	(RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_IPV6 | RTE_ETH_RSS_NONFRAG_IPV4_TCP | \
@@ -75,8 +76,9 @@ bool ethdev_is_pci(const char *device)
 	       sscanf(device, "%x:%x.%x", &bus, &slot, &function) == 3;
 }
 
-// net_af_packet: a queue pair for each worker, and frames that hold the MTU in whole blocks, unless
-// it is said otherwise. It copies all of a frame, so that buffers must hold it (sizes.c).
+// net_af_packet: a queue pair for each worker, and frames that hold the MTU, unless it is said
+// otherwise. It looks for frames one behind the other from the ring's start, so that blocks must be
+// whole frames; and copies all of a frame, so that buffers must hold it (sizes.c).
 static void complete(const char *device, uint16_t mtu, unsigned workers, char *text, size_t bytes)
 {
 	size_t len = (size_t)snprintf(text, bytes, "%s", device);
@@ -86,9 +88,11 @@ static void complete(const char *device, uint16_t mtu, unsigned workers, char *t
 		len += (size_t)snprintf(text + len, bytes - len, ",qpairs=%u", workers);
 	if (strstr(device, "framesz=") || mtu <= RTE_ETHER_MTU)
 		return;
-	unsigned frame_bytes = RTE_ALIGN(mtu + PACKET_OVERHEAD, 16);
-	snprintf(text + len, bytes - len, ",blocksz=%u,framesz=%u,framecnt=%u", PACKET_BLOCK_BYTES,
-		frame_bytes, PACKET_BLOCKS * (PACKET_BLOCK_BYTES / frame_bytes));
+	unsigned frame_bytes = RTE_ALIGN(mtu + PACKET_OVERHEAD, PACKET_ALIGN);
+	unsigned block_bytes = frame_bytes * PACKET_BLOCK_FRAMES;
+	unsigned blocks = (PACKET_RING_BYTES + block_bytes - 1) / block_bytes;
+	snprintf(text + len, bytes - len, ",blocksz=%u,framesz=%u,framecnt=%u", block_bytes,
+		frame_bytes, blocks * PACKET_BLOCK_FRAMES);
 }
 
 // The reason, as far as it is known: drivers of virtual devices say no more than -1.

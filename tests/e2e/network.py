@@ -141,8 +141,9 @@ class Link:
         command("ip", "-6", "address", "add", f"{six}/64", "dev", self.kernel, "nodad")
         command("ip", "address", "add", f"{four}/24", "dev", self.kernel)
         for number in range(2, SOURCES + 1):
-            command("ip", "address", "add", f"{self.source(number)}/{self.bits()}",
-                    "dev", self.kernel, *(["nodad"] if FAMILY == "6" else []))
+            # Not preferred: who does not ask for another source comes from the first.
+            command("ip", "address", "add", f"{self.source(number)}/{self.bits()}", "dev",
+                    self.kernel, *(["nodad", "preferred_lft", 0] if FAMILY == "6" else []))
 
     def bits(self):
         return 64 if FAMILY == "6" else 24

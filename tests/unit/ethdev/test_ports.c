@@ -31,6 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define ROUNDS 12u
 #define FRAME_BYTES 200u
 #define TYPE 0x88b5u // IEEE's for experiments: nobody else sends it
 #define WAIT_MS 3000
@@ -220,7 +221,8 @@ static void test_af_packet_jumbo(void **state)
 		plan.ports[0].mtu = mtus[i];
 		open_plan(&plan);
 		assert_int_equal(port()->mtu, mtus[i]);
-		talk("there", 1, mtus[i] + 14u);
+		for (unsigned n = 0; n < ROUNDS; n++) // beyond the first block of the ring
+			talk("there", 1, mtus[i] + 14u);
 		ethdev_close(devices);
 	}
 	devices = NULL;
