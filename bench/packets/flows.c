@@ -150,10 +150,10 @@ static uint64_t next_random(struct flows *f)
 	return f->random;
 }
 
-static void open_flow(struct flows *f, uint32_t index)
+static void open_flow(struct flows *f, uint32_t index, uint16_t port)
 {
 	struct flow *flow = &f->flows[index];
-	flow->port = flow->port == UINT16_MAX ? PORT_FIRST : (uint16_t)(flow->port + 1);
+	flow->port = port;
 	flow->seq = (uint32_t)next_random(f);
 	flow->ack = flow->ts_echo = flow->left = 0;
 	flow->state = FLOW_OPENING;
@@ -172,15 +172,12 @@ static void ask(struct flows *f, uint32_t index)
 	say(f, index, WIRE_PSH | WIRE_ACK, (struct span){head->text, head->len});
 }
 
-// A SYN from anywhere, which nobody will follow up.
-static void flood(struct flows *f, uint32_t index)
+// The next port of a flow; of those who only flood, any.
+static uint16_t next_port(struct flows *f, const struct flow *flow)
 {
-	struct flow *flow = &f->flows[index];
-	flow->port = (uint16_t)(next_random(f) | 1024);
-	flow->seq = (uint32_t)next_random(f);
-	flow->ack = 0;
-	flow->state = FLOW_OPENING;
-	say(f, index, WIRE_SYN, (struct span){0});
+	if (f->plan.mode == PLAN_SYN)
+		return (uint16_t)(next_random(f) | 1024);
+	return flow->port == UINT16_MAX ? PORT_FIRST : (uint16_t)(flow->port + 1);
 }
 
 void flows_begin(struct flows *f, uint32_t now_ms, unsigned budget)
@@ -191,10 +188,9 @@ void flows_begin(struct flows *f, uint32_t now_ms, unsigned budget)
 		f->first = (f->first + 1) % f->plan.flows;
 		f->queued--;
 		f->under_way++;
-		if (f->plan.mode == PLAN_SYN)
-			flood(f, index);
-		else if (f->flows[index].state == FLOW_CLOSED)
-			open_flow(f, index);
+		struct flow *flow = &f->flows[index];
+		if (flow->state == FLOW_CLOSED)
+			open_flow(f, index, next_port(f, flow));
 		else
 			ask(f, index);
 	}
