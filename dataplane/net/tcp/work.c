@@ -3,42 +3,45 @@
 
 #include "dataplane/net/tcp/work.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "dataplane/fresh.h"
 #include "dataplane/net/tcp/send.h"
+
+#include <errno.h>
+#include <string.h>
 
 int work_init(struct tcp *t)
 {
 	const uint32_t count = t->plan.works_max;
 	assert(count > 0 && count < UINT32_MAX);
-	// COLD: at start
-	t->works = aligned_alloc(64, (size_t)count * sizeof(*t->works));
-	if (!t->works)
-		return -ENOMEM;
-	memset(t->works, 0, (size_t)count * sizeof(*t->works));
-	for (uint32_t i = 0; i < count; i++)
-		t->works[i].next_free = i + 1 < count ? i + 2 : 0;
-	t->free_work = 1;
-	return 0;
+	t->works = fresh_map((size_t)count * sizeof(*t->works));
+	return t->works ? 0 : -ENOMEM;
 }
 
 void work_fini(struct tcp *t)
 {
-	free(t->works);
+	fresh_unmap(t->works, (size_t)t->plan.works_max * sizeof(*t->works));
 	t->works = NULL;
+}
+
+// A free one, of those that have been used as long as there are; 0: none.
+static uint32_t take_free(struct tcp *t)
+{
+	uint32_t taken = t->free_work;
+	if (taken)
+		t->free_work = t->works[taken - 1].next_free;
+	else if (t->used_works < t->plan.works_max)
+		taken = ++t->used_works;
+	return taken;
 }
 
 struct tcp_work *work_take(struct tcp *t, struct tcp_conn *c)
 {
 	if (c->work != 0)
 		return work_of(t, c);
-	if (t->free_work == 0)
+	c->work = take_free(t);
+	if (c->work == 0)
 		return NULL;
-	c->work = t->free_work;
 	struct tcp_work *work = work_of(t, c);
-	t->free_work = work->next_free;
 	memset(&work->send, 0, offsetof(struct tcp_work_send, cubic));
 	atomic_store_explicit(&t->stats.working,
 		atomic_load_explicit(&t->stats.working, memory_order_relaxed) + 1,
