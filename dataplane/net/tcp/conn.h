@@ -99,6 +99,8 @@ struct tcp {
 	struct timers timers;
 	struct tcp_work *works;
 	uint32_t free_work, used_works; // likewise
+	struct tcp_kept *kept; // for those that keep runs: TCP_KEPT_MAX each
+	uint32_t free_kept, used_kept; // likewise
 	struct tcp_chunks send_chunks, receive_chunks;
 	uint32_t *listed; // connections to look at before the turn ends
 	uint32_t listed_count;

@@ -95,8 +95,7 @@ uint64_t tcp_bytes(const struct tcp_plan *plan)
 	uint32_t conns = plan->connections_max + plan->reserve;
 	return sizeof(struct tcp) + (uint64_t)conns * (sizeof(struct tcp_conn) + sizeof(uint32_t)) +
 	       flows_bytes(conns) + wait_bytes(plan->wait_max) + sources_bytes() +
-	       (uint64_t)plan->works_max * sizeof(struct tcp_work) +
-	       chunks_bytes(plan->send_chunks, plan->chunk_bytes) +
+	       work_bytes(plan) + chunks_bytes(plan->send_chunks, plan->chunk_bytes) +
 	       chunks_bytes(plan->receive_chunks, plan->chunk_bytes);
 }
 

@@ -9,18 +9,33 @@
 #include <errno.h>
 #include <string.h>
 
+#define KEPT_BYTES (TCP_KEPT_MAX * sizeof(struct tcp_kept)) // of one connection
+
+static size_t kept_bytes(const struct tcp_plan *plan)
+{
+	return plan->receive_chunks * KEPT_BYTES;
+}
+
 int work_init(struct tcp *t)
 {
 	const uint32_t count = t->plan.works_max;
 	assert(count > 0 && count < UINT32_MAX);
 	t->works = fresh_map((size_t)count * sizeof(*t->works));
-	return t->works ? 0 : -ENOMEM;
+	t->kept = fresh_map(kept_bytes(&t->plan));
+	return t->works && t->kept ? 0 : -ENOMEM;
 }
 
 void work_fini(struct tcp *t)
 {
 	fresh_unmap(t->works, (size_t)t->plan.works_max * sizeof(*t->works));
+	fresh_unmap(t->kept, kept_bytes(&t->plan));
 	t->works = NULL;
+	t->kept = NULL;
+}
+
+uint64_t work_bytes(const struct tcp_plan *plan)
+{
+	return (uint64_t)plan->works_max * sizeof(struct tcp_work) + kept_bytes(plan);
 }
 
 // A free one, of those that have been used as long as there are; 0: none.
@@ -49,11 +64,35 @@ struct tcp_work *work_take(struct tcp *t, struct tcp_conn *c)
 	return work;
 }
 
+// A free one's first run says in `from` which is the next.
+bool work_take_kept(struct tcp *t, struct tcp_work *work)
+{
+	if (work->receive.kept)
+		return true;
+	if (!t->free_kept && t->used_kept == t->plan.receive_chunks)
+		return false;
+	const uint32_t taken = t->free_kept ? t->free_kept : ++t->used_kept;
+	work->receive.kept = &t->kept[(size_t)(taken - 1) * TCP_KEPT_MAX];
+	t->free_kept = work->receive.kept->from; // 0 of one that is new
+	return true;
+}
+
+static void give_kept(struct tcp *t, struct tcp_work *work)
+{
+	if (!work->receive.kept || work->receive.kept_count != 0)
+		return;
+	work->receive.kept->from = t->free_kept;
+	t->free_kept = (uint32_t)((work->receive.kept - t->kept) / TCP_KEPT_MAX) + 1;
+	work->receive.kept = NULL;
+}
+
 void work_give(struct tcp *t, struct tcp_conn *c)
 {
 	struct tcp_work *work = work_of(t, c);
-	if (!work || send_needs_work(t, c) || work->receive.kept_count != 0 ||
-		work->receive.has_fin)
+	if (!work)
+		return;
+	give_kept(t, work);
+	if (send_needs_work(t, c) || work->receive.kept_count != 0 || work->receive.has_fin)
 		return;
 	work->next_free = t->free_work;
 	t->free_work = c->work;
