@@ -89,10 +89,11 @@ def main():
     is_quick = "--quick" in options
     end_on(signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
     figures, is_whole = {}, True
+    if is_quick:
+        for suite in SUITES.values():  # of all, since one uses what another has
+            vars(suite).update(getattr(suite, "QUICK", {}))
     for suite in SUITES if name == "all" else [name]:
-        if is_quick:
-            vars(SUITES[suite]).update(getattr(SUITES[suite], "QUICK", {}))
-        else:
+        if not is_quick:
             print(f"bench/run: {suite}: {SUITES[suite].TAKES}", file=sys.stderr)
         taken, is_all = taken_by(suite)
         if not is_quick:

@@ -27,7 +27,7 @@ class Failure(Exception):
 
 
 def those_taken(*measures):
-    """All that they yield; then a Failure, if one of them failed, which harms none of the others."""
+    """All that they yield; then a Failure if one failed, which harms none of the others."""
     failures = []
     for measure in measures:
         try:

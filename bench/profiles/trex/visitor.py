@@ -61,7 +61,7 @@ def polls(options):
         cookies = file.read().split()
     if not cookies:
         raise ValueError(f"{options.tickets}: no tickets")
-    rooms = [cookie.partition("=")[0].removeprefix("sluice-t-") for cookie in cookies]
+    rooms = [cookie.partition("=")[0][len("sluice-t-"):] for cookie in cookies]
     return [head(options, f"/.sluice/{room}/status", SCRIPT, {"Cookie": cookie})
             for room, cookie in zip(rooms, cookies)]
 
