@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -223,5 +224,6 @@ def test_a_crowd_over_two_workers(make):
 def test_memory_and_ports_are_told_by_check(make):
     sluice = make()
     told = sluice.cli("check").stdout
+    assert int(re.search(r"^an idle connection: (\d+) bytes$", told, re.M)[1]) <= 230
     assert "total" in told and json.loads(sluice.cli("show", "counters", "--json").stdout)
     assert sluice.link.device().split(",")[0] in sluice.read_log()
