@@ -197,7 +197,7 @@ def size_of_an_answer(at, shop_port):
 
 
 def resident(at, shop_port, flows):
-    """Resident kB of an appliance for so many idle connections while they are open, and its path."""
+    """Resident kB of an appliance for so many idle connections, all open, and its configuration."""
     connections = flows * 10 // 9 + 1000  # at nine tenths the longest idle make room
     with appliance(at, shop_port, connections) as one, generator(at, "idle", flows):
         open_now = sum(row["connections"] for row in one.show("workers"))

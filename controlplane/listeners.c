@@ -75,6 +75,12 @@ static struct sockets_plan plan_of(const struct config *config, unsigned worker_
 	return plan;
 }
 
+uint64_t listeners_descriptors(const struct config *config, unsigned worker_count)
+{
+	struct sockets_plan plan = plan_of(config, worker_count);
+	return worker_count * sockets_descriptors(&plan);
+}
+
 int listeners_driver(const struct config *config, struct listeners *listeners, unsigned worker,
 	unsigned worker_count, struct stream_driver **driver)
 {

@@ -15,6 +15,9 @@ struct listeners {
 // 0, or -errno after logging which address and why; what was opened is closed then.
 int listeners_open(const struct config *config, unsigned worker_count, struct listeners *listeners);
 
+// Descriptors of all workers' drivers when all their streams are in use. Pure.
+uint64_t listeners_descriptors(const struct config *config, unsigned worker_count);
+
 // Make the sockets driver of one worker: over its listeners, and to origins. Returns 0 or -errno,
 // logged.
 int listeners_driver(const struct config *config, struct listeners *listeners, unsigned worker,

@@ -25,6 +25,7 @@
 #define CHUNK_BYTES 2048u
 #define WAIT_US 60000000u // TIME_WAIT
 #define IDLE_US 4000000000u // above an hour, the most that a worker's own deadlines are
+#define US_PER_MS 1000u // an hour, the most that http.send_timeout may be, fits 32 bits of us
 #define RTO_MIN_US 200000u // RFC 6298 says 1 s; all since have had less
 #define RTO_MAX_US 60000000u
 #define DELAYED_ACK_US 40000u
@@ -97,10 +98,10 @@ static void fill_tcp(const struct config *config, uint32_t worker_count, struct 
 		.queue_high = buffers->queue_bytes,
 		.rto_min_us = RTO_MIN_US,
 		.rto_max_us = RTO_MAX_US,
-		.give_up_us = (uint32_t)(config->http->send_timeout_ms * 1000),
+		.give_up_us = (uint32_t)config->http->send_timeout_ms * US_PER_MS,
 		.idle_us = IDLE_US,
 		.wait_us = WAIT_US,
-		.linger_us = (uint32_t)(config->http->send_timeout_ms * 1000),
+		.linger_us = (uint32_t)config->http->send_timeout_ms * US_PER_MS,
 		.delayed_ack_us = DELAYED_ACK_US,
 		.challenge_rate = CHALLENGES_PER_SECOND,
 		.listener_count = config->listen.count};
