@@ -7,6 +7,8 @@
 //   chunks    as many bytes as the sockets driver has send buffers, in pieces of one segment; a
 //             quarter of it for what comes out of order
 //   waits     two for each connection: a poller that closes leaves one each time
+//   resets    one a second for each connection, so that all whom the last process knew are told
+//             within a second that it is gone, and no flood gets more out of us than that
 
 #include "controlplane/ports.h"
 
@@ -81,10 +83,12 @@ static void fill_tcp(const struct config *config, uint32_t worker_count, struct 
 {
 	const struct config_buffers *buffers = config->buffers;
 	uint32_t share = (uint32_t)(config->connections / worker_count);
+	share = share ? share : 1;
+	uint32_t resets = (uint32_t)config->dpdk->resets;
 	uint32_t chunks = (uint32_t)(buffers->per_worker * buffers->size_bytes / CHUNK_BYTES);
-	*tcp = (struct tcp_plan){.connections_max = share ? share : 1,
+	*tcp = (struct tcp_plan){.connections_max = share,
 		.reserve = WORKER_RESERVE,
-		.wait_max = 2 * (share ? share : 1),
+		.wait_max = 2 * share,
 		.works_max = share / 4 > WORKS_MIN ? share / 4 : WORKS_MIN,
 		.send_chunks = chunks,
 		.receive_chunks = chunks / 4,
@@ -100,6 +104,7 @@ static void fill_tcp(const struct config *config, uint32_t worker_count, struct 
 		.linger_us = (uint32_t)(config->http->send_timeout_ms * 1000),
 		.delayed_ack_us = DELAYED_ACK_US,
 		.challenge_rate = CHALLENGES_PER_SECOND,
+		.reset_rate = resets ? resets : share,
 		.listener_count = config->listen.count};
 	for (uint32_t i = 0; i < config->listen.count; i++) {
 		const struct config_address *from = &config->listen.at[i].address;

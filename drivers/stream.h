@@ -155,7 +155,7 @@ static inline struct stream *stream_connect(
 	return d->ops->connect(d, to, user);
 }
 
-// Close the listeners; streams go on. For draining.
+// Take no connection any more: who comes is refused at once. Streams go on. For draining.
 static inline void stream_stop_accepting(struct stream_driver *d)
 {
 	d->ops->stop_accepting(d);
