@@ -170,6 +170,7 @@ static bool create_visitor_tls(struct worker *w)
 	struct tls_plan plan = {.inner = w->driver,
 		.worker = w->plan.index,
 		.streams_max = w->plan.visitor_tls_max,
+		.now_s = &w->now_s,
 		.handshakes_per_s = w->plan.visitor_handshakes};
 	w->visitor_tls = tls_create(&plan);
 	return w->visitor_tls;
