@@ -34,6 +34,7 @@ TO_REACH = {
     "polls.bytes_per_idle_connection": ("<=", 256),
     "polls.cpu_ratio_nginx": (">=", 12),
     "tls.cpu_ratio_handshake": (">=", 1),
+    "tls.cpu_ratio_handshake_dpdk": (">=", 1),
 }
 
 
