@@ -69,7 +69,7 @@ def run():
                 figures.update(compare(name, option, loading, ours, theirs))
     figures["cpu_ratio_handshake"] = min(
         figures[f"cpu_ratio_handshake_{name}"] for name in VERSIONS)
-    return figures
+    yield figures
 
 
 def make_certificate(at):
