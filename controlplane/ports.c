@@ -8,6 +8,8 @@
 //             quarter of it for what comes out of order
 //   waits     one for each connection, but at least 65,536: a poller that closes leaves one each
 //             time, and the oldest makes room
+//   resets    one a second for each connection, so that all whom the last process knew are told
+//             within a second that it is gone, and no flood gets more out of us than that
 
 #include "controlplane/ports.h"
 
@@ -85,8 +87,10 @@ static void fill_tcp(const struct config *config, uint32_t worker_count, struct 
 {
 	const struct config_buffers *buffers = config->buffers;
 	uint32_t share = (uint32_t)(config->connections / worker_count);
+	share = share ? share : 1;
+	uint32_t resets = (uint32_t)config->dpdk->resets;
 	uint32_t chunks = (uint32_t)(buffers->per_worker * buffers->size_bytes / CHUNK_BYTES);
-	*tcp = (struct tcp_plan){.connections_max = share ? share : 1,
+	*tcp = (struct tcp_plan){.connections_max = share,
 		.reserve = WORKER_RESERVE,
 		.wait_max = share > WAITS_MIN ? share : WAITS_MIN,
 		.works_max = share / 8 > WORKS_MIN ? share / 8 : WORKS_MIN,
@@ -104,6 +108,7 @@ static void fill_tcp(const struct config *config, uint32_t worker_count, struct 
 		.linger_us = (uint32_t)config->http->send_timeout_ms * US_PER_MS,
 		.delayed_ack_us = DELAYED_ACK_US,
 		.challenge_rate = CHALLENGES_PER_SECOND,
+		.reset_rate = resets ? resets : share,
 		.listener_count = config->listen.count};
 	for (uint32_t i = 0; i < config->listen.count; i++) {
 		const struct config_address *from = &config->listen.at[i].address;

@@ -174,6 +174,7 @@ static bool create_visitor_tls(struct worker *w)
 	struct tls_plan plan = {.inner = w->driver,
 		.worker = w->plan.index,
 		.streams_max = w->plan.visitor_tls_max,
+		.now_s = &w->now_s,
 		.handshakes_per_s = w->plan.visitor_handshakes};
 	w->visitor_tls = tls_create(&plan);
 	return w->visitor_tls;
@@ -316,6 +317,13 @@ static void go_over(struct worker *w)
 	tls_serve(w->visitor_tls, &service);
 }
 
+static void begin_drain(struct worker *w)
+{
+	w->is_draining = true;
+	if (w->plan.refuses_when_draining)
+		stream_stop_accepting(w->driver);
+}
+
 // What this turn goes by: time, snapshot, what control says.
 static void look_around(struct worker *w)
 {
@@ -328,7 +336,8 @@ static void look_around(struct worker *w)
 	w->now_s = (uint32_t)(w->now_ms / 1000);
 	uint64_t beat_us = atomic_load_explicit(&words->heartbeat_us, memory_order_relaxed);
 	w->is_held = w->now_us > beat_us + SNAPSHOT_HOLD_US;
-	w->is_draining = atomic_load_explicit(&words->draining, memory_order_relaxed);
+	if (!w->is_draining && atomic_load_explicit(&words->draining, memory_order_relaxed))
+		begin_drain(w);
 	w->snapshot = atomic_load_explicit(&words->current, memory_order_acquire);
 	if (w->version != w->snapshot->version) // a new one may lie where an old one was
 		go_over(w);

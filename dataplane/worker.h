@@ -43,6 +43,7 @@ struct worker_plan {
 	struct stream_driver *driver; // visitors come by it; made by the caller, the worker's from
 				      // worker_start() on, also when that fails
 	struct stream_driver *outer; // origins are reached by it, likewise; NULL: by `driver` too
+	bool refuses_when_draining; // `driver` takes no connection any more then
 	struct rings *rings; // stays the caller's, as all below
 	struct snapshot_words *words;
 	int control_wake; // eventfd that wakes control after claims were pushed

@@ -124,16 +124,15 @@ def load(path, *tunables):
         sys.path.remove(str(path.parent))
 
 
-def play(program, address, seconds=0.0, us_per_s=1_000_000, lands_after=0):
-    """Follow the program until its end, or for so long; what it received.
+def play(program, address, turns=0, us_per_s=1_000_000, lands_after=0):
+    """Follow the program until its end, or the end of that turn of its loop; what it received.
 
-    us_per_s: shorter than the truth, where a delay should be; lands_after: how many commands behind
-    its label a jump ends.
+    us_per_s: more than there are, where a delay should be shorter; lands_after: how many commands
+    behind its label a jump ends.
     """
-    until = time.monotonic() + (seconds or 3600)
     variables, counted, got, at = {}, 0, b"", 0
     with contextlib.closing(socket.create_connection(address, timeout=10)) as sock:
-        while at < len(program.commands) and time.monotonic() < until:
+        while at < len(program.commands):
             kind, *operands = program.commands[at]
             at += 1
             if kind == "send":
@@ -156,6 +155,8 @@ def play(program, address, seconds=0.0, us_per_s=1_000_000, lands_after=0):
                 variables[operands[0]] = operands[1]
             elif kind == "jump":
                 variables[operands[0]] -= 1
+                if (turns := turns - 1) == 0:
+                    break
                 if variables[operands[0]] > 0:
                     at = program.labels[operands[1]] + lands_after
             elif kind == "peer close":

@@ -108,7 +108,7 @@ def test_wrk_arrivals_are_new_connections_that_draw(appliance):
     one = appliance()
     answered = wrk(one, "arrivals.lua")
     seen = delta(one)
-    assert answered > 100
+    assert answered > 20
     assert answered <= seen["tickets"] <= answered + 8
     assert seen["connections"] >= seen["tickets"]
 
@@ -117,7 +117,7 @@ def test_wrk_arrivals_on_kept_connections(appliance):
     one = appliance()
     wrk(one, "arrivals.lua", "keep")
     seen = delta(one)
-    assert seen["tickets"] > 100
+    assert seen["tickets"] > 20
     assert seen["connections"] < 20
 
 
@@ -126,7 +126,7 @@ def test_wrk_polls_have_their_macs_computed(appliance):
     wrk(one, "polls.lua", 20)
     seen = delta(one)
     assert 19 <= seen["tickets"] < 20 + 8
-    assert seen["polls"] > 100
+    assert seen["polls"] > 20
     assert seen["tokens"] > 0.99 * seen["polls"]
     assert seen["unknown"] == seen["bad_token"] == 0
 
@@ -136,8 +136,8 @@ def test_wrk_polls_with_a_ticket_for_each_connection_are_remembered(appliance):
     wrk(one, "polls.lua", 1, threads=2, connections=2)
     seen = delta(one)
     assert seen["tickets"] == 2
-    assert seen["polls"] > 100
-    assert seen["tokens_remembered"] > 0.99 * seen["polls"]
+    assert seen["polls"] > 20
+    assert seen["tokens_remembered"] >= seen["polls"] - 2
 
 
 def test_wrk_herd_comes_at_once_and_polls_when_told(appliance):
@@ -167,10 +167,10 @@ def test_trex_polls_have_their_macs_computed(appliance, profile, lands_after):
     made = profile("polls", one, tickets=draw(one, 4))
     assert len(made.templates) == 2
     one.before = counters(one)
-    play(one, made, seconds=0.5, lands_after=lands_after)
+    play(one, made, turns=20, lands_after=lands_after)
     seen = delta(one)
-    assert seen["polls"] > 20
-    assert seen["tokens"] == seen["polls"] and seen["connections"] == 1
+    assert seen["polls"] == seen["tokens"] == 40
+    assert seen["connections"] == 1
     assert seen["bad_token"] == 0
 
 
@@ -178,10 +178,9 @@ def test_trex_polls_with_one_ticket_are_remembered(appliance, profile):
     one = appliance()
     made = profile("polls", one, "--each", 1, tickets=draw(one, 1))
     one.before = counters(one)
-    play(one, made, seconds=0.5)
+    play(one, made, turns=20)
     seen = delta(one)
-    assert seen["polls"] > 20
-    assert seen["tokens_remembered"] == seen["polls"] - 1
+    assert seen["polls"] == 20 and seen["tokens_remembered"] == 19
 
 
 @pytest.mark.parametrize("lands_after", [0, 1])
@@ -190,12 +189,11 @@ def test_trex_herd_gets_the_page_and_polls_in_time(appliance, profile, lands_aft
     made = profile("herd", one, "--interval", 2, tickets=draw(one, 1))
     one.before = counters(one)
     began = time.monotonic()
-    got = play(one, made, seconds=2, us_per_s=10_000_000, lands_after=lands_after)
-    intervals = (time.monotonic() - began) / 0.2
+    got = play(one, made, turns=5, us_per_s=10_000_000, lands_after=lands_after)
+    assert time.monotonic() - began > 6 * 0.2
     seen = delta(one)
     assert seen["tickets"] == 1  # the page's
-    assert intervals / 2 < seen["polls"] <= intervals
-    assert answers(got) >= seen["polls"]
+    assert seen["polls"] == 5 and answers(got) == 6
     assert seen["connections"] == 1
 
 

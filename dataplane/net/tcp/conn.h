@@ -107,6 +107,7 @@ struct tcp {
 	bool is_accepting, has_begun;
 	struct tcp_stats stats;
 	struct sources *sources; // SYNs of each source in this second
+	uint64_t resets_ns; // when all RSTs sent so far to nobody's segments are paid for
 	struct syncookie syncookie;
 };
 
