@@ -54,6 +54,7 @@ struct worker;
 // What a worker holds, for the memory bill: for each connection, and whatever their number.
 size_t worker_connection_bytes(void);
 size_t worker_fixed_bytes(void);
+size_t worker_errand_bytes(void); // and for each request that an origin may be at at once
 
 // Make a worker and start its thread. Returns 0 or -errno when memory, the MAC self-test or the
 // thread fail.
