@@ -106,7 +106,8 @@ class Loopback:
 class Link:
     """A /24 with the appliance at .2 and the kernel at .1; IPv6 likewise, fd00:N::/64."""
 
-    def __init__(self, mtu=1500):
+    def __init__(self, mtu=1500, device=DEVICE):
+        self.kind = device
         self.number, self.mtu = next(n for n in itertools.count(1) if n not in taken), mtu
         taken.add(self.number)
         self.inside, self.outside = f"in{self.number}", f"out{self.number}"
@@ -117,7 +118,7 @@ class Link:
         self.address, self.peer = self.addresses[FAMILY == "6"]
         self.host = self.name = f"[{self.address}]" if FAMILY == "6" else self.address
         self.family = socket.AF_INET6 if FAMILY == "6" else socket.AF_INET
-        if DEVICE != "tap":  # that makes its interface itself
+        if device != "tap":  # that makes its interface itself
             self.make_pair()
 
     def source(self, number):
@@ -152,9 +153,9 @@ class Link:
         return 64 if FAMILY == "6" else 24
 
     def device(self):
-        if DEVICE == "tap":
+        if self.kind == "tap":
             return f"net_tap{self.number},iface={self.outside}"
-        return f"net_{DEVICE}{self.number},iface={self.inside}"
+        return f"net_{self.kind}{self.number},iface={self.inside}"
 
     def config(self):
         port = {"device": self.device(), "vlan": VLAN,
@@ -166,11 +167,11 @@ class Link:
 
     def plug(self):
         """The appliance runs: a device of its own making gets the kernel's addresses now."""
-        if DEVICE == "tap":
+        if self.kind == "tap":
             self.bring_up()
 
     def unplug(self):
-        if DEVICE != "tap":
+        if self.kind != "tap":
             command("ip", "link", "delete", self.outside)
         taken.discard(self.number)
 
