@@ -223,10 +223,10 @@ def counter_of(rows, name):
     raise Failure(f"no counter {name}")
 
 
-def pairs_of(measure, ours, theirs):
-    """What both come to, PAIRS times, one right after the other."""
+def pairs_of(measure, ours, theirs, count=None):
+    """What both come to, PAIRS times or `count`, one right after the other."""
     pairs = []
-    for i in range(PAIRS):
+    for i in range(count or PAIRS):
         if i % 2 == 0:
             pairs.append((measure(ours), measure(theirs)))
         else:

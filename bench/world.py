@@ -26,6 +26,18 @@ class Failure(Exception):
     """A figure could not be taken, and why."""
 
 
+def those_taken(*measures):
+    """All that they yield; then a Failure if one failed, which harms none of the others."""
+    failures = []
+    for measure in measures:
+        try:
+            yield from measure
+        except Failure as failure:
+            failures.append(str(failure))
+    if failures:
+        raise Failure("\n".join(failures))
+
+
 def free_port():
     with contextlib.closing(socket.socket()) as sock:
         sock.bind((HOST, 0))

@@ -151,6 +151,7 @@ struct config_ports {
 
 struct config_dpdk {
 	enum config_hugepages hugepages;
+	uint64_t resets; // in a second and worker; 0: as many as it has connections
 	struct config_ports ports;
 };
 

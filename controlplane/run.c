@@ -297,6 +297,7 @@ static int make_drivers(struct control *c, struct listeners *listeners, struct w
 		plan->driver = sockets;
 	} else {
 		plan->outer = sockets;
+		plan->refuses_when_draining = true; // the port is ours: docs/decisions/0013
 		ret = ports_driver(&c->ports, plan->index, &plan->driver);
 	}
 	if (ret == 0)

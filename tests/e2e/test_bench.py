@@ -1,11 +1,14 @@
 """Goal: the benchmarks go through, and whatever ends them, nothing that they started stays."""
 import contextlib
+import importlib
 import json
 import os
 import pathlib
 import re
 import signal
 import subprocess
+import sys
+import types
 
 import pytest
 from sluice import ROOT, wait_for
@@ -68,6 +71,68 @@ def at_work(run, names):
 
 def stay(found):
     return {pid: name for pid, name in found.items() if name and name_of(pid) == name}
+
+
+@pytest.fixture
+def suites(monkeypatch, tmp_path):
+    """The module, its report in tmp_path, its signals left alone."""
+    monkeypatch.syspath_prepend(ROOT / "bench")
+    module = importlib.import_module("suites")
+    monkeypatch.setattr(module, "REPORT", tmp_path / "report.json")
+    monkeypatch.setattr(module, "end_on", lambda *_: None)
+    return module
+
+
+def suite(*parts, fails=None, **constants):
+    """A module that yields these and then fails, or not."""
+    module = types.SimpleNamespace(TAKES="takes no time", **constants)
+
+    def run():
+        yield from ({key: getattr(module, "SIZE", value) for key, value in part.items()}
+                    for part in parts)
+        if fails:
+            raise fails
+
+    module.run = run
+    return module
+
+
+def test_what_was_taken_stays_when_a_suite_fails(suites, monkeypatch, capsys):
+    from world import Failure, those_taken
+    monkeypatch.setattr(suites, "SUITES", {
+        "failing": suite({"a": 1}, fails=Failure("no b")),
+        "wrong": suite({"c": 2}, fails=KeyError("our mistake")),
+        "good": suite({"d": 3}, {"e": 4}),
+        "mixed": types.SimpleNamespace(TAKES="", run=lambda: those_taken(
+            suite({"f": 5}, fails=Failure("no g")).run(), suite({"h": 6}).run())),
+    })
+    suites.REPORT.write_text('{"failing.b": 7, "good.d": 8}')
+    monkeypatch.setattr(sys, "argv", ["suites.py", "all", "--json"])
+    assert suites.main() == 1
+    taken = {"failing.a": 1, "wrong.c": 2, "good.d": 3, "good.e": 4, "mixed.f": 5, "mixed.h": 6}
+    out, error = capsys.readouterr()
+    assert json.loads(out) == taken
+    assert "failing: no b" in error and "our mistake" in error and "mixed: no g" in error
+    assert json.loads(suites.REPORT.read_text()) == {"failing.b": 7, **taken}
+
+
+def test_quick_is_small_and_keeps_nothing(suites, monkeypatch, capsys):
+    monkeypatch.setattr(suites, "SUITES", {
+        "good": suite({"a": 1}, SIZE=1000, QUICK={"SIZE": 2})})
+    monkeypatch.setattr(sys, "argv", ["suites.py", "good", "--quick"])
+    assert suites.main() == 0
+    assert capsys.readouterr().out.split() == ["good.a", "2"]
+    assert not suites.REPORT.exists()
+
+
+@pytest.mark.parametrize("arguments, status", [
+    ([], 2), (["poll"], 2), (["polls", "--jso"], 2), (["draw"], 1), (["cluster", "--json"], 1),
+    (["--help"], 0)])
+def test_usage(arguments, status):
+    run = subprocess.run([ROOT / "bench/run", *arguments], capture_output=True, text=True,
+                         timeout=20)
+    assert run.returncode == status
+    assert status != 0 or "--quick" in run.stdout
 
 
 def test_kill_9_leaves_no_process(bench):

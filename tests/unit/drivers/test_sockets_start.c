@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "drivers/ip.h"
+#include "drivers/sockets/address.h"
 #include "tests/unit/drivers/rig.h"
 
 static struct rig rig; // too large for the stack
