@@ -227,6 +227,7 @@ static bool advance(struct tcp *t, struct tcp_conn *c, struct tcp_work_send *s, 
 	}
 	chunks_drop(&t->send_chunks, &s->queue, acked - has_fin);
 	c->snd_una += acked;
+	s->has_passed |= acked >= 2u * c->mss;
 	s->progress_ms = t->now_ms;
 	return has_fin;
 }

@@ -21,6 +21,7 @@
 #define PROBE_DELAY_MS 200u // how long a peer may hold back its acknowledgement of the last segment
 // Timeouts in a row after which a path is suspected to swallow large segments (RFC 4821 7.7,
 // without its search): first down to what every IPv6 link takes, then to the floor.
+// Where such segments have arrived before, bad luck is likelier: twice as many.
 #define SHRINK_AFTER 3u
 #define SHRINK_TO 1200u
 #define SHRINK_AGAIN_AFTER 5u
@@ -157,11 +158,12 @@ static void probe(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
 }
 
 // Nobody tells us, but large segments do not seem to arrive.
-static void suspect(struct tcp *t, struct tcp_conn *c)
+static void suspect(struct tcp *t, struct tcp_conn *c, const struct tcp_work_send *s)
 {
-	if (c->rto_backoff == SHRINK_AFTER && c->snd_nxt - c->snd_una > SHRINK_TO)
+	const uint32_t more = s->has_passed ? SHRINK_AFTER : 0;
+	if (c->rto_backoff == SHRINK_AFTER + more && c->snd_nxt - c->snd_una > SHRINK_TO)
 		output_lower(t, c, SHRINK_TO);
-	if (c->rto_backoff == SHRINK_AGAIN_AFTER && c->snd_nxt - c->snd_una > TCP_MSS_MIN)
+	if (c->rto_backoff == SHRINK_AGAIN_AFTER + more && c->snd_nxt - c->snd_una > TCP_MSS_MIN)
 		output_lower(t, c, 0); // to the floor
 }
 
@@ -169,7 +171,7 @@ static void time_out(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
 {
 	tcp_count(t, TCP_rto_expired);
 	rtt_back_off(c);
-	suspect(t, c);
+	suspect(t, c, &work->send);
 	recover_timeout(t, c, &work->send, send_timestamp(t, c));
 	output_all(t, c, work);
 	work->send.alarm = TCP_ALARM_NONE;

@@ -87,6 +87,7 @@ struct tcp_work {
 		uint8_t duplicates; // acknowledgements in a row
 		uint8_t probing; // enum tcp_probing
 		bool is_persisting; // the peer's closed window was probed
+		bool has_passed; // segments as large as ours have arrived
 		struct tcp_run runs[TCP_RUNS_MAX]; // see flight.h
 		uint32_t recover; // snd_nxt when recovery began (RFC 6582)
 		uint32_t reduced_us; // when the window fell: what left since may make it fall again
