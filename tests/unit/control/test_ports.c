@@ -77,7 +77,12 @@ static void test_what_eal_is_asked_for(void **state)
 		print_message("%s %s\n", table[i].driver, table[i].hugepages);
 		assert_int_equal(eal.has_hugepages, table[i].has_hugepages);
 		assert_int_equal(eal.pci_count, table[i].pci_count);
-		assert_int_equal(eal.bytes, ports_bytes(config, 1));
+		// Without hugepages a buffer takes a page. The bill knows that where they are sure
+		// to be or not, else it has the larger.
+		if (eal.has_hugepages && strcmp(table[i].hugepages, "auto") == 0)
+			assert_true(eal.bytes < ports_bytes(config, 1));
+		else
+			assert_int_equal(eal.bytes, ports_bytes(config, 1));
 		if (eal.pci_count)
 			assert_string_equal(eal.pci[0], "0000:ff:1f.7");
 		config_destroy(config);
@@ -87,8 +92,11 @@ static void test_what_eal_is_asked_for(void **state)
 // What is written about a configuration, on a machine with so many pages of 2 MB free.
 static char *printed(const char *driver, const char *port, uint64_t there, uint64_t page_bytes)
 {
-	struct config_machine machine = {
-		.hugepages = there, .hugepages_free = there, .hugepage_bytes = page_bytes};
+	const struct config_bill_row row = {"connections", CONFIG_PER_CONNECTION, 2, 50};
+	struct config_machine machine = {.hugepages = there,
+		.hugepages_free = there,
+		.hugepage_bytes = page_bytes,
+		.bill = {.row_count = 1, .rows = &row}};
 	struct config *config = load(driver, "auto", port);
 	char *text;
 	size_t len;
@@ -112,6 +120,8 @@ static void test_what_check_says(void **state)
 			" hugepages of 2048 kB; of 7 here 7 are free: not used\n"},
 		{"dpdk", NULL_PORT "}", 900, 2u << 20, "of 900 here 900 are free: used\n"},
 		{"dpdk", CARD, 0, 0, "port 0000:ff:1f.7: there is no such device\n"},
+		// Twice 50 of the row, 128 and 4 of TCP, 16 of 256 buckets of flows for 1,064.
+		{"dpdk", NULL_PORT "}", 0, 0, "\nan idle connection: 248 bytes\n"},
 	};
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		char *text = printed(
