@@ -11,6 +11,9 @@ struct listeners {
 	int fds[LISTENERS_MAX][WORKER_COUNT_MAX]; // -1 once a driver has it
 };
 
+// An address of the configuration as drivers have it.
+struct stream_address listeners_address(const struct config_address *from);
+
 // Open every address of the configuration, one socket a worker; none with `driver: dpdk`. Returns
 // 0, or -errno after logging which address and why; what was opened is closed then.
 int listeners_open(const struct config *config, unsigned worker_count, struct listeners *listeners);

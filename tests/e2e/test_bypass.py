@@ -49,13 +49,26 @@ def echo(visitor, sluice, body):
         body).digest()
 
 
+def sent_twice():
+    """Segments that the kernel sent once more, or to probe, in our network: where the appliance is
+    late, as on a busy machine, they are out of its window when they come."""
+    told = {}
+    for name in ("snmp", "netstat"):
+        with open(f"/proc/thread-self/net/{name}", encoding="ascii") as file:
+            lines = [line.split()[1:] for line in file]
+        for names, values in zip(lines[::2], lines[1::2]):
+            told.update(zip(names, map(int, values)))
+    return told["RetransSegs"] + told["TCPWinProbe"]
+
+
 @pytest.mark.smoke
 def test_bodies_both_ways(make, visitor):
     sluice = make(rooms=[])
+    before = sent_twice()
     echo(visitor, sluice, BODY)
     assert len(visitor(sluice).get("/big").content) == 8 << 20
-    assert counter(sluice, "segments_in") > 1000
-    assert counter(sluice, "out_of_window") < 20  # but for what a busy machine sends twice
+    assert 1000 < counter(sluice, "segments_in") < 4 * len(BODY) / 1448
+    assert counter(sluice, "out_of_window") <= sent_twice() - before
 
 
 @pytest.mark.bypass("af_packet", "tap")
@@ -105,7 +118,7 @@ def test_flows_of_before_a_restart_are_reset_at_once(make):
         began = time.monotonic()
         with pytest.raises(ConnectionResetError):
             ask(sock)
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 3  # on a busy machine
     assert counter(sluice, "rst_sent") >= 1
 
 
