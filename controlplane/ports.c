@@ -300,12 +300,18 @@ static void print_card(const char *device, FILE *out)
 	fputc('\n', out);
 }
 
-// What each connection takes though nothing is under way on it: structs and shares of tables.
-static uint64_t idle_bytes(const struct config *config, uint32_t worker_count)
+// What each connection takes though nothing is under way on it: structs and shares of tables, the
+// worker's by the bill, and TCP's.
+static uint64_t idle_bytes(
+	const struct config *config, const struct config_bill *bill, uint32_t worker_count)
 {
 	struct net_plan plan;
 	network_plan(config, worker_count, &plan);
-	return worker_connection_bytes() + tcp_idle_bytes(&plan.tcp);
+	uint64_t bytes = tcp_idle_bytes(&plan.tcp);
+	for (uint32_t i = 0; i < bill->row_count; i++)
+		if (bill->rows[i].per == CONFIG_PER_CONNECTION)
+			bytes += bill->rows[i].times * bill->rows[i].entry_bytes;
+	return bytes;
 }
 
 void ports_print(const struct config *config, const struct config_machine *machine, FILE *out)
@@ -316,7 +322,8 @@ void ports_print(const struct config *config, const struct config_machine *machi
 		return;
 	ports_eal(config, machine, worker_count, &eal);
 	uint64_t needed = process_eal_bytes(&eal), page = machine->hugepage_bytes;
-	fprintf(out, "\nan idle connection: %lu bytes\n", idle_bytes(config, worker_count));
+	fprintf(out, "\nan idle connection: %lu bytes\n",
+		idle_bytes(config, &machine->bill, worker_count));
 	fprintf(out, "ports: %lu MB; ", needed / MEGABYTE);
 	if (page)
 		fprintf(out, "that is %lu hugepages of %lu kB; of %lu here %lu are free: ",

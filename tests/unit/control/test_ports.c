@@ -94,8 +94,11 @@ static void test_what_eal_is_asked_for(void **state)
 // What is written about a configuration, on a machine with so many pages of 2 MB free.
 static char *printed(const char *driver, const char *port, uint64_t there, uint64_t page_bytes)
 {
-	struct config_machine machine = {
-		.hugepages = there, .hugepages_free = there, .hugepage_bytes = page_bytes};
+	const struct config_bill_row row = {"connections", CONFIG_PER_CONNECTION, 2, 50};
+	struct config_machine machine = {.hugepages = there,
+		.hugepages_free = there,
+		.hugepage_bytes = page_bytes,
+		.bill = {.row_count = 1, .rows = &row}};
 	struct config *config = load(driver, "auto", port);
 	char *text;
 	size_t len;
@@ -119,6 +122,8 @@ static void test_what_check_says(void **state)
 			" hugepages of 2048 kB; of 7 here 7 are free: not used\n"},
 		{"dpdk", NULL_PORT "}", 900, 2u << 20, "of 900 here 900 are free: used\n"},
 		{"dpdk", CARD, 0, 0, "port 0000:ff:1f.7: there is no such device\n"},
+		// Twice 50 of the row, 128 and 4 of TCP, 16 of 256 buckets of flows for 1,064.
+		{"dpdk", NULL_PORT "}", 0, 0, "\nan idle connection: 248 bytes\n"},
 	};
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		char *text = printed(
