@@ -13,11 +13,13 @@
 #include "dataplane/gate/pace.h"
 #include "dataplane/gate/place.h"
 
-static void check_limits(const struct controller_limits *limits)
+static struct pool_limits limits_of_pool(const struct controller_limits *limits)
 {
-	assert(limits->burst > 0);
-	assert(limits->rate_count == 0 || limits->rate_period_ms > 0);
 	assert(limits->claim_s <= UINT32_MAX / 1000);
+	return (struct pool_limits){.capacity = limits->capacity,
+		.rate_count = limits->rate_count,
+		.rate_period_ms = limits->rate_period_ms,
+		.burst = limits->burst};
 }
 
 // The line as the process before this one left it.
@@ -42,7 +44,7 @@ static void take_over(struct controller *c)
 struct controller *controller_create(const struct controller_limits *limits,
 	const struct controller_bounds *bounds, struct place_line *line, uint64_t now_ms)
 {
-	check_limits(limits);
+	const struct pool_limits own = limits_of_pool(limits);
 	struct controller *c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
@@ -50,6 +52,7 @@ struct controller *controller_create(const struct controller_limits *limits,
 	c->line = line;
 	c->now_ms = now_ms;
 	c->available = true;
+	pool_init(&c->own, &own, atomic_load(&line->bucket_full_ms), now_ms);
 	if (!sessions_init(&c->sessions, bounds->sessions_max, bounds->seed) ||
 		!present_init(&c->present, bounds->present_max, bounds->seed + 3) ||
 		!later_init(&c->later, bounds->later_max, bounds->seed + 4) ||
@@ -57,8 +60,10 @@ struct controller *controller_create(const struct controller_limits *limits,
 		controller_destroy(c);
 		return NULL;
 	}
-	c->bucket = bucket_make(limits->rate_count, limits->rate_period_ms, limits->burst,
-		atomic_load(&line->bucket_full_ms), now_ms);
+	c->own.present = &c->present;
+	c->own.sessions = &c->sessions;
+	c->own.freed = &c->freed;
+	c->sessions.pool = &c->own;
 	calls_init(&c->calls, now_ms);
 	tally_init(&c->admitted, now_ms);
 	tally_init(&c->freed, now_ms);
@@ -71,6 +76,7 @@ void controller_destroy(struct controller *c)
 {
 	if (!c)
 		return;
+	pool_join(&c->own, NULL, 1, 1, 0);
 	sessions_fini(&c->sessions);
 	present_fini(&c->present);
 	later_fini(&c->later);
@@ -88,13 +94,24 @@ static bool flow_alike(const struct controller_limits *a, const struct controlle
 void controller_set_limits(
 	struct controller *c, const struct controller_limits *limits, uint64_t now_ms)
 {
-	check_limits(limits);
+	const struct pool_limits own = limits_of_pool(limits);
 	state_advance(c, now_ms);
 	if (!flow_alike(limits, &c->limits))
 		flow_init(&c->flow, c->threshold_rank, state_available_ms(c));
 	c->limits = *limits;
-	bucket_set(&c->bucket, limits->rate_count, limits->rate_period_ms, limits->burst);
-	atomic_store(&c->line->bucket_full_ms, bucket_full_ms(&c->bucket));
+	pool_set_limits(&c->own, &own, c->now_ms);
+	atomic_store(&c->line->bucket_full_ms, pool_full_ms(&c->own));
+}
+
+void controller_join(struct controller *c, struct pool *pool, uint32_t priority, uint32_t weight,
+	uint64_t now_ms)
+{
+	const struct pool before = c->own;
+	state_advance(c, now_ms);
+	pool_join(&c->own, pool, priority, weight, atomic_load(&c->line->bucket_full_ms));
+	if (pool != before.parent || priority != before.priority || c->own.stride != before.stride)
+		flow_init(&c->flow, c->threshold_rank, state_available_ms(c));
+	atomic_store(&c->line->bucket_full_ms, pool_full_ms(&c->own));
 }
 
 // Nobody will come with this ticket, and nobody has.
@@ -137,6 +154,7 @@ void controller_set_available(struct controller *c, bool available, uint64_t now
 	if (available && !c->available)
 		state_begin_anew(c);
 	c->available = available;
+	c->own.is_closed = !available;
 }
 
 static struct claim_answer answer_to(const struct claim *claim)

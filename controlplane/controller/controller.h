@@ -1,10 +1,11 @@
 // The controller: who gets the next slot. A pure function of state, events and time.
 //
-// One controller steers one pool: its capacity, its rate, the sessions that hold slots, and the
-// line of the room that shares them. It moves the line's threshold and floor, keeps the present
-// ordered by key, reserves free slots for the smallest of them, and answers claims. No I/O and no
-// clock inside: time comes with each event, what must last leaves as changes, and what workers must
-// see is written to the line's words by controller_publish().
+// One controller steers one line: it knows the sessions that came through it, moves the line's
+// threshold and floor, keeps the present ordered by key, reserves free slots for the smallest of
+// them, and answers claims. Its limits, capacity and rate, hold for that line; slots shared with
+// other lines are those of a pool that it joins (pool.h). No I/O and no clock inside: time comes
+// with each event, what must last leaves as changes, and what workers must see is written to the
+// line's words by controller_publish().
 //
 //   capacity and rate ──┐
 //   claims ────────────▶│ present ─▶ reservations ─▶ grants ─▶ changes ─▶ (claims/) ─▶ store
@@ -39,6 +40,7 @@
 #define CONTROLLER_CHANGES_MAX 32768u // changes in one turn; full: nothing begins or ends in it
 
 struct controller;
+struct pool;
 
 // What the configuration says about the room. A reload may change any of it.
 struct controller_limits {
@@ -112,6 +114,13 @@ void controller_destroy(struct controller *c);
 // Go by other limits from now on; who is inside stays.
 void controller_set_limits(
 	struct controller *c, const struct controller_limits *limits, uint64_t now_ms);
+
+// Share the slots and the rate of `pool` with the others that have joined it, besides keeping its
+// own limits; who is inside holds slots of that pool from now on. NULL: with nobody, as at first.
+//   priority, weight  as of pool_join()
+// The pool outlives the controller, or is left before.
+void controller_join(struct controller *c, struct pool *pool, uint32_t priority, uint32_t weight,
+	uint64_t now_ms);
 
 // Put back what the store knew, after a restart. Before the first tick.
 //   change  CONTROLLER_GRANTED: a session, whose slot is taken until it expires (or a claimed id,

@@ -8,7 +8,7 @@ static uint32_t open_count(const struct controller *c)
 {
 	if (!c->available || !c->limits.direct || !sessions_has_room(&c->sessions))
 		return 0;
-	const uint32_t free = state_free(c), people = bucket_people(&c->bucket);
+	const uint32_t free = pool_free(&c->own), people = pool_people(&c->own);
 	return free < people ? free : people;
 }
 
@@ -60,7 +60,7 @@ void controller_look(const struct controller *c, uint64_t now_ms, struct control
 		.called = called > settled ? called - settled : 0,
 		.present = present,
 		.reserved = reserved < present ? reserved : present,
-		.sessions = c->sessions.taken,
+		.sessions = c->own.taken,
 		.sessions_max_seen = c->sessions_max_seen,
 		.admitted_total = c->admitted_total,
 		.direct_total = c->direct_total,

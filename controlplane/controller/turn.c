@@ -27,7 +27,16 @@ static void look_ahead(struct controller *c)
 	const uint64_t half_claim_ms = c->limits.claim_s * 500ull;
 	c->ahead_ms =
 		half_claim_ms < CONTROLLER_AHEAD_MS ? (uint32_t)half_claim_ms : CONTROLLER_AHEAD_MS;
-	c->room_ahead = state_room_within(c, c->ahead_ms, ENDING_MAX);
+	if (!c->own.parent) {
+		c->room_ahead = pool_within(&c->own, c->ahead_ms, ENDING_MAX, c->now_ms);
+		return;
+	}
+	const double coming =
+		calls_expected(&c->calls) + (double)state_waiting(c) * calls_yield(&c->calls);
+	c->own.coming = coming < UINT32_MAX ? (uint32_t)ceil(coming) : UINT32_MAX;
+	pool_look_ahead(&c->own, CONTROLLER_AHEAD_MS, ENDING_MAX, c->now_ms);
+	const uint64_t ahead = (uint64_t)c->own.ahead * c->ahead_ms;
+	c->room_ahead = (uint32_t)((ahead + CONTROLLER_AHEAD_MS - 1) / CONTROLLER_AHEAD_MS);
 }
 
 // Tickets from the threshold to below `key` that were given back.
