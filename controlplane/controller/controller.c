@@ -65,7 +65,6 @@ struct controller *controller_create(const struct controller_limits *limits,
 	c->own.freed = &c->freed;
 	c->sessions.pool = &c->own;
 	calls_init(&c->calls, now_ms);
-	tally_init(&c->admitted, now_ms);
 	tally_init(&c->freed, now_ms);
 	take_over(c);
 	flow_init(&c->flow, c->threshold_rank, now_ms);

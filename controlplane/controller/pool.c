@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "controlplane/controller/sessions.h"
-#include "controlplane/controller/tally.h"
 
 #define STRIDE (1ull << 30) // of weight 1: 2^34 admissions before a virtual time ends
 
@@ -23,6 +22,7 @@ void pool_init(
 	*pool = (struct pool){.limits = *limits, .priority = 1, .stride = STRIDE};
 	pool->bucket = bucket_make(
 		limits->rate_count, limits->rate_period_ms, limits->burst, full_ms, now_ms);
+	tally_init(&pool->admitted, now_ms);
 }
 
 struct pool *pool_create(const struct pool_limits *limits, uint64_t now_ms)
@@ -137,13 +137,14 @@ uint32_t pool_people(const struct pool *pool)
 	return people;
 }
 
-void pool_charge(struct pool *pool)
+void pool_charge(struct pool *pool, uint64_t now_ms)
 {
 	for (; pool; pool = pool->parent) {
 		const bool is_taken = bucket_take(&pool->bucket);
 		assert(is_taken);
 		pool->served = pool->pass;
 		pool->pass += pool->stride;
+		tally_add(&pool->admitted, now_ms);
 	}
 }
 
@@ -201,7 +202,7 @@ static double share_of(const struct pool *pool)
 	return own / all;
 }
 
-double pool_outflow(const struct pool *pool, uint32_t session_s)
+double pool_outflow(const struct pool *pool, uint32_t session_s, bool alone)
 {
 	const struct pool_limits *l = &pool->limits;
 	double here = l->capacity / (session_s > 0 ? (double)session_s : 1);
@@ -209,6 +210,14 @@ double pool_outflow(const struct pool *pool, uint32_t session_s)
 		here = l->rate_count * 1000.0 / l->rate_period_ms;
 	if (!pool->parent)
 		return here;
-	const double above = pool_outflow(pool->parent, session_s) * share_of(pool);
+	const double all = pool_outflow(pool->parent, session_s, alone);
+	const double above = alone ? all : all * share_of(pool);
 	return above == 0 || (here > 0 && here < above) ? here : above;
+}
+
+double pool_admit_rate(const struct pool *pool, uint64_t now_ms)
+{
+	while (pool->parent)
+		pool = pool->parent;
+	return tally_rate(&pool->admitted, now_ms);
 }

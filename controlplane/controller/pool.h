@@ -21,10 +21,10 @@
 #include <stdint.h>
 
 #include "controlplane/controller/bucket.h"
+#include "controlplane/controller/tally.h"
 
 struct present;
 struct sessions;
-struct tally;
 
 #define POOL_WEIGHT_MAX 1000000u
 
@@ -39,6 +39,7 @@ struct pool {
 	struct pool_limits limits;
 	struct bucket bucket;
 	uint32_t taken; // slots
+	struct tally admitted;
 	struct pool *parent, *first, *next; // below: by priority
 	// Of a line's own pool, whose slots and people they are; NULL: of those below.
 	const struct present *present;
@@ -100,7 +101,7 @@ uint32_t pool_free(const struct pool *pool);
 uint32_t pool_people(const struct pool *pool);
 
 // One is admitted, who found both: charge buckets and virtual times, here and above.
-void pool_charge(struct pool *pool);
+void pool_charge(struct pool *pool, uint64_t now_ms);
 
 // When the last of its buckets will be full, here and above.
 uint64_t pool_full_ms(const struct pool *pool);
@@ -127,4 +128,8 @@ void pool_look_ahead(struct pool *pool, uint64_t ms, uint32_t ending_max, uint64
 // Admissions a second that the limits suggest for it, at best, those above allowing; 0: they do not
 // limit.
 //   session_s  how long a slot is taken
-double pool_outflow(const struct pool *pool, uint32_t session_s);
+//   alone      if nobody else came; else by its share
+double pool_outflow(const struct pool *pool, uint32_t session_s, bool alone);
+
+// Admissions a second of late, of all that share slots with it.
+double pool_admit_rate(const struct pool *pool, uint64_t now_ms);

@@ -4,6 +4,8 @@
 
 #include "dataplane/gate/place.h"
 
+#define KEPT_BACK 8 // times slower than a line that had all slots to itself
+
 static uint32_t open_count(const struct controller *c)
 {
 	if (!c->available || !c->limits.direct || !sessions_has_room(&c->sessions))
@@ -29,12 +31,29 @@ static void publish_open(struct controller *c, bool hold)
 		atomic_fetch_or(&line->open, PLACE_OPEN_LINE);
 }
 
+// In a line that others keep back nobody knows the wait; but the slots may be its own any moment,
+// and then somebody must be there. So its people are told to poll as if the others were gone.
+static void expected_wait(const struct controller *c, uint64_t *low, uint64_t *high)
+{
+	const double expected = state_expected_outflow(c);
+	flow_wait(&c->flow, expected, low, high);
+	if (!c->own.parent || *high == FLOW_UNKNOWN)
+		return;
+	const double limits = pool_outflow(&c->own, c->limits.session_s, true);
+	const double seen = pool_admit_rate(&c->own, c->now_ms);
+	const double best = seen > limits ? seen : limits;
+	if (best <= KEPT_BACK * flow_rate(&c->flow, expected))
+		return;
+	*low = FLOW_UNKNOWN;
+	*high = (uint64_t)(0x1p32 / best);
+}
+
 void controller_publish(struct controller *c, bool hold, uint64_t now_ms)
 {
 	state_advance(c, now_ms);
 	struct place_line *line = c->line;
 	uint64_t low, high;
-	flow_wait(&c->flow, state_expected_outflow(c), &low, &high);
+	expected_wait(c, &low, &high);
 	atomic_store(&line->wait_low, low);
 	atomic_store(&line->wait_high, high);
 	atomic_store(&line->next_poll_after, state_next_poll_after(c, present_count(&c->present)));
@@ -77,6 +96,6 @@ void controller_look(const struct controller *c, uint64_t now_ms, struct control
 		.slot_ms = (uint32_t)(atomic_load(&c->line->stride) * PLACE_SLOT_MS),
 		.yield = calls_yield(&c->calls),
 		.outflow = flow_rate(&c->flow, 0),
-		.admit_rate = tally_rate(&c->admitted, now_ms),
+		.admit_rate = tally_rate(&c->own.admitted, now_ms),
 	};
 }

@@ -114,16 +114,18 @@ uint32_t state_next_poll_after(const struct controller *c, uint32_t before)
 	const uint32_t reserved = state_reserved(c);
 	if (before < reserved)
 		return PACE_MIN_S;
-	// Half the time until a reservation is expected, so that few of them wait for their holder.
+	// Half the time until a reservation is expected, so that few of them wait for their holder;
+	// a quarter where others may leave theirs.
 	const uint64_t room = c->room_ahead > 0 ? c->room_ahead : 1;
-	const uint64_t half_ms = (before - reserved) * (uint64_t)c->ahead_ms / 2 / room;
-	return least((uint32_t)(half_ms / 1000) + PACE_MIN_S, CONTROLLER_NEXT_MAX_S);
+	const uint64_t wait_ms = (before - reserved) * (uint64_t)c->ahead_ms / room;
+	const uint64_t part_ms = wait_ms / (c->own.parent ? 4 : 2);
+	return least((uint32_t)(part_ms / 1000) + PACE_MIN_S, CONTROLLER_NEXT_MAX_S);
 }
 
 uint32_t state_door_wait_ms(const struct controller *c)
 {
 	const double people = present_count(&c->present) + calls_expected(&c->calls);
-	const double admits = tally_rate(&c->admitted, c->now_ms);
+	const double admits = tally_rate(&c->own.admitted, c->now_ms);
 	const double rate = admits > 0 ? admits : state_expected_outflow(c);
 	const double wait_ms = rate > 0 ? people * 1000 / rate : 0;
 	return wait_ms < DOOR_WAIT_MAX_MS ? (uint32_t)wait_ms : DOOR_WAIT_MAX_MS;
@@ -131,5 +133,5 @@ uint32_t state_door_wait_ms(const struct controller *c)
 
 double state_expected_outflow(const struct controller *c)
 {
-	return pool_outflow(&c->own, c->limits.session_s);
+	return pool_outflow(&c->own, c->limits.session_s, false);
 }

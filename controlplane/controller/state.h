@@ -45,7 +45,7 @@ struct controller {
 	struct holds crowded_out; // present who found no place: nobody behind them is granted
 	struct told told;
 	struct flow flow;
-	struct tally admitted, freed; // grants; slots that became free before the session's end
+	struct tally freed; // slots that became free before the session's end
 
 	uint64_t admitted_total, direct_total, undone_total, lapsed_total, left_total;
 	uint64_t overtakes_total, sessions_max_seen;

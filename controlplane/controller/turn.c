@@ -22,6 +22,17 @@ static uint64_t tickets_to_call(const struct controller *c)
 	return room > people ? (uint64_t)ceil((room - people) / calls_yield(&c->calls)) : 0;
 }
 
+// People of the line besides the present, for whom lower classes wait: those expected, and those
+// who wait to be called. Nobody knows how many they are while the present find no place.
+static uint32_t people_coming(const struct controller *c)
+{
+	if (holds_first_key(&c->crowded_out, state_available_ms(c)) != UINT64_MAX)
+		return UINT32_MAX;
+	const double people =
+		calls_expected(&c->calls) + (double)state_waiting(c) * calls_yield(&c->calls);
+	return people < UINT32_MAX ? (uint32_t)ceil(people) : UINT32_MAX;
+}
+
 static void look_ahead(struct controller *c)
 {
 	const uint64_t half_claim_ms = c->limits.claim_s * 500ull;
@@ -31,9 +42,7 @@ static void look_ahead(struct controller *c)
 		c->room_ahead = pool_within(&c->own, c->ahead_ms, ENDING_MAX, c->now_ms);
 		return;
 	}
-	const double coming =
-		calls_expected(&c->calls) + (double)state_waiting(c) * calls_yield(&c->calls);
-	c->own.coming = coming < UINT32_MAX ? (uint32_t)ceil(coming) : UINT32_MAX;
+	c->own.coming = people_coming(c);
 	pool_look_ahead(&c->own, CONTROLLER_AHEAD_MS, ENDING_MAX, c->now_ms);
 	const uint64_t ahead = (uint64_t)c->own.ahead * c->ahead_ms;
 	c->room_ahead = (uint32_t)((ahead + CONTROLLER_AHEAD_MS - 1) / CONTROLLER_AHEAD_MS);

@@ -47,14 +47,13 @@ static bool admit(struct controller *c, const struct claim *claim, uint64_t sess
 		return false;
 	}
 	assert(session != 0);
-	pool_charge(&c->own);
+	pool_charge(&c->own, c->now_ms);
 	atomic_store(&c->line->bucket_full_ms, pool_full_ms(&c->own));
 	sessions_begin(&c->sessions, claim->visitor, session, claim->key, end_of_session(c));
 	for (const struct pool *p = &c->own; p; p = p->parent)
 		assert(p->limits.capacity == 0 || p->taken <= p->limits.capacity);
 	if (c->own.taken > c->sessions_max_seen)
 		c->sessions_max_seen = c->own.taken;
-	tally_add(&c->admitted, c->now_ms);
 	c->admitted_total++;
 	return true;
 }
@@ -72,6 +71,7 @@ static void become_present(struct controller *c, const struct claim *claim, uint
 	if (out == 0)
 		return;
 	c->present_full_total++;
+	c->own.coming = UINT32_MAX; // until the next tick
 	holds_add(&c->crowded_out, out, 2 * CONTROLLER_NEXT_MAX_S, now);
 }
 

@@ -74,8 +74,9 @@ struct place_line {
 	_Atomic uint64_t open; // PLACE_OPEN_*; written: control; workers take from the count, mints
 			       // set the bit
 	_Atomic uint64_t wait_low; // expected wait until the line moves by one, low end, in
-				   // 2^-32 s; UINT64_MAX: unknown
-	_Atomic uint64_t wait_high; // the same, high end
+				   // 2^-32 s; UINT64_MAX: the range is unknown
+	_Atomic uint64_t wait_high; // the same, high end; it may be known for polls to go by
+				    // though the range is not
 	_Atomic uint32_t next_poll_after; // s, what `next` is told (1 to 10); written: control
 	_Atomic uint32_t door_wait_ms; // expected wait of the called for their slot, besides
 	uint32_t line_id; // whose line this is
