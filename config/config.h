@@ -210,6 +210,19 @@ struct config_origin {
 	uint64_t retry_ms; // for how long
 };
 
+// Capacity and rate of several rooms together.
+struct config_pool {
+	const char *name;
+	uint64_t capacity; // people; 0: no limit
+	struct config_rate rate;
+	uint64_t burst; // people; at least 1
+};
+
+struct config_pools {
+	uint32_t count;
+	struct config_pool *at;
+};
+
 struct config_room {
 	const char *name;
 	const char *path;
@@ -224,6 +237,8 @@ struct config_room {
 	uint64_t ticket_ttl_s;
 	uint64_t line_max; // people; 0: no limit
 	enum config_on_store_loss on_store_loss;
+	const char *pool; // NULL: none
+	uint64_t priority, weight; // in the pool
 	uint32_t line_id; // derived: low 32 bits of XXH3-64 of the name
 };
 
@@ -272,6 +287,7 @@ struct config {
 	uint64_t present_max; // per room
 	uint64_t left_max; // per room
 	uint64_t ended_max;
+	struct config_pools pools;
 	struct config_sites sites;
 };
 
@@ -394,6 +410,9 @@ void config_bill_print(const struct config *config, const struct config_bill *bi
 // Its total, in bytes; UINT64_MAX if it does not fit.
 uint64_t config_bill_total(
 	const struct config *config, const struct config_bill *bill, uint32_t worker_count);
+
+// The pool of that name, or NULL.
+const struct config_pool *config_find_pool(const struct config *config, const char *name);
 
 // Rooms of all sites.
 uint64_t config_room_count(const struct config *config);

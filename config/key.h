@@ -29,7 +29,7 @@ enum key_type {
 	KEY_LATER, // nothing is stored
 };
 #define KEY_TYPE_COUNT (KEY_LATER + 1)
-#define KEY_TABLE_MAX 128 // rows of the table
+#define KEY_TABLE_MAX 256 // rows of the table
 
 enum key_shape {
 	KEY_ONE,

@@ -116,13 +116,17 @@ fail:
 	return ret;
 }
 
+// One second of rate, at least 1.
+static void derive_burst(uint64_t *burst, const struct config_rate *rate)
+{
+	const uint64_t second = rate->count ? rate->count * 1000 / rate->period_ms : 0;
+	if (!*burst)
+		*burst = second > 1 ? second : 1;
+}
+
 static void derive_room(struct config_room *room)
 {
-	uint64_t second = 0;
-	if (room->rate.count)
-		second = room->rate.count * 1000 / room->rate.period_ms;
-	if (!room->burst)
-		room->burst = second > 1 ? second : 1;
+	derive_burst(&room->burst, &room->rate);
 	if (room->name)
 		room->line_id = XXH3_64bits(room->name, strlen(room->name));
 }
@@ -137,6 +141,8 @@ static void derive(struct config *config)
 		config->connections_per_source = quarter;
 	if (!config->tls_connections)
 		config->tls_connections = config->connections;
+	for (uint32_t i = 0; i < config->pools.count; i++)
+		derive_burst(&config->pools.at[i].burst, &config->pools.at[i].rate);
 	for (uint32_t i = 0; i < config->sites.count; i++)
 		for (uint32_t j = 0; j < config->sites.at[i].rooms.count; j++)
 			derive_room(&config->sites.at[i].rooms.at[j]);

@@ -96,7 +96,7 @@ static int command_show(
 	static const struct {
 		const char *name;
 		json_t *(*show)(struct control *c);
-	} views[] = {{"rooms", show_rooms}, {"workers", show_workers}, {"counters", show_counters},
+	} views[] = {{"rooms", show_rooms}, {"pools", show_pools}, {"workers", show_workers}, {"counters", show_counters},
 		{"origin", show_origin}, {"cluster", show_cluster}};
 	if (count == 2 && strcmp(arguments[0], "room") == 0)
 		return show_named_room(context, arguments[1], data, text);
@@ -106,7 +106,7 @@ static int command_show(
 		*data = views[i].show(context);
 		return 0;
 	}
-	return usage(text, "show rooms|room NAME|workers|counters|origin|cluster");
+	return usage(text, "show rooms|room NAME|pools|workers|counters|origin|cluster");
 }
 
 static bool parse_number(const char *text, uint64_t max, uint64_t *value)

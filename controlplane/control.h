@@ -2,6 +2,7 @@
 //
 //   main.c       the command line
 //   run.c        start, loop, drain, stop
+//   pools.c      pools: what rooms share
 //   rooms.c      rooms: their controllers, and what commands changed
 //   turn.c       one turn: claims of all workers, answers, what is due each second
 //   publish.c    the snapshot
@@ -38,6 +39,12 @@ struct certificates;
 
 #define CONTROL_SERVERS_MAX 1024u // addresses of all origins
 #define CONTROL_TICK_MS 20 // at least so often; sooner when claims come
+
+// A pool of the configuration, which rooms share.
+struct control_pool {
+	const char *name; // of the configuration in force
+	struct pool *pool;
+};
 
 // A room: its configuration of now, what commands made of it, and who steers it.
 struct control_room {
@@ -80,6 +87,8 @@ struct control {
 
 	struct control_room *rooms; // by name, as in the snapshot
 	uint32_t room_count;
+	struct control_pool *pools;
+	uint32_t pool_count;
 
 	struct snapshot_words words;
 	void *ended_memory, *left_memory;

@@ -4,6 +4,7 @@
 #include "controlplane/rooms.h"
 
 #include "controlplane/log.h"
+#include "controlplane/pools.h"
 #include "controlplane/reload.h"
 
 #include <assert.h>
@@ -260,9 +261,12 @@ int rooms_set(struct control *c)
 {
 	uint32_t count, before_count = c->room_count;
 	struct control_room *rooms = list_rooms(c, &count), *before = c->rooms;
+	struct pools_next pools;
 	if (!rooms)
 		return -ENOMEM;
-	int ret = begin_rooms(c, rooms, count);
+	int ret = pools_make(c, &pools);
+	if (ret == 0 && (ret = begin_rooms(c, rooms, count)) < 0)
+		pools_drop(c, &pools);
 	if (ret < 0) {
 		let_go(rooms, count, before, before_count);
 		return ret;
@@ -276,6 +280,7 @@ int rooms_set(struct control *c)
 	c->room_count = count;
 	tell_claims(c, rooms, count, NULL, 0);
 	let_go(before, before_count, rooms, count);
+	pools_take(c, &pools);
 	return 0;
 }
 
@@ -302,4 +307,5 @@ void rooms_destroy(struct control *c)
 	free(c->rooms);
 	c->rooms = NULL;
 	c->room_count = 0;
+	pools_destroy(c);
 }

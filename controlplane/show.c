@@ -3,6 +3,7 @@
 #include "controlplane/show.h"
 
 #include "controlplane/control.h"
+#include "controlplane/controller/pool.h"
 #include "controlplane/log.h"
 #include "controlplane/rooms.h"
 #include "dataplane/gate/token.h"
@@ -57,6 +58,7 @@ static json_t *room_line(
 	set(line, "sessions", number(view->sessions));
 	set(line, "capacity",
 		room->config->capacity ? number(room->config->capacity) : json_null());
+	set(line, "pool", room->config->pool ? json_string(room->config->pool) : json_null());
 	set(line, "admitted", number(view->admitted_total));
 	set(line, "admit_rate", json_real(view->admit_rate));
 	return line;
@@ -69,6 +71,28 @@ json_t *show_rooms(struct control *c)
 		struct controller_view view;
 		controller_look(c->rooms[i].controller, now_ms(c), &view);
 		append(list, room_line(c, &c->rooms[i], &view));
+	}
+	return list;
+}
+
+json_t *show_pools(struct control *c)
+{
+	json_t *list = json_array();
+	for (uint32_t i = 0; i < c->pool_count; i++) {
+		const struct pool *pool = c->pools[i].pool;
+		json_t *line = json_object();
+		uint32_t rooms = 0;
+		for (uint32_t j = 0; j < c->room_count; j++) {
+			const char *name = c->rooms[j].config->pool;
+			rooms += name && strcmp(name, c->pools[i].name) == 0;
+		}
+		set(line, "pool", json_string(c->pools[i].name));
+		set(line, "rooms", number(rooms));
+		set(line, "sessions", number(pool->taken));
+		set(line, "capacity",
+			pool->limits.capacity ? number(pool->limits.capacity) : json_null());
+		set(line, "admit_rate", json_real(pool_admit_rate(pool, now_ms(c))));
+		append(list, line);
 	}
 	return list;
 }
@@ -86,6 +110,8 @@ json_t *show_room(struct control *c, struct control_room *room)
 	controller_look(room->controller, now_ms(c), &view);
 	json_t *all = room_line(c, room, &view);
 	set(all, "path", json_string(room->config->path));
+	set(all, "priority", number(room->config->priority));
+	set(all, "weight", number(room->config->weight));
 	set(all, "message", room->message[0] ? json_string(room->message) : json_null());
 	set_key(all, "threshold", view.threshold);
 	set_key(all, "floor", view.floor);

@@ -302,8 +302,7 @@ static void tick(struct claims *c, uint64_t now_ms)
 	}
 }
 
-// Answers to claims that were put off; what does not fit comes in the next turn.
-static void later(struct claims *c, uint64_t now_ms)
+static void later_of_each(struct claims *c, uint64_t now_ms)
 {
 	struct claims_answers *a = &c->answers;
 	for (uint32_t i = 0; i < c->rooms.count; i++) {
@@ -313,6 +312,17 @@ static void later(struct claims *c, uint64_t now_ms)
 				&a->workers[a->count]))
 			a->count++;
 	}
+}
+
+// Answers to claims that were put off; what does not fit comes in the next turn. Of rooms in one
+// pool it may be the turn of one that was asked already.
+static void later(struct claims *c, uint64_t now_ms)
+{
+	uint32_t before;
+	do {
+		before = c->answers.count;
+		later_of_each(c, now_ms);
+	} while (c->answers.count > before);
 }
 
 static void collect_room(struct claims *c, struct claims_rooms_entry *room)

@@ -14,6 +14,7 @@ const struct command command_table[] = {
 		COMMAND_KEYS},
 	{"show rooms", "Every room: who waits, who is inside, how many come in.", COMMAND_REMOTE},
 	{"show room NAME", "All about one room.", COMMAND_REMOTE},
+	{"show pools", "What rooms share, and who is inside.", COMMAND_REMOTE},
 	{"show workers", "What each worker does.", COMMAND_REMOTE},
 	{"show counters", "Everything that is counted, drops and refusals by name.",
 		COMMAND_REMOTE},

@@ -13,13 +13,24 @@
 #include "dataplane/gate/pace.h"
 #include "dataplane/gate/place.h"
 
+#define MINUTE_MS 60000u
+
 static struct pool_limits limits_of_pool(const struct controller_limits *limits)
 {
 	assert(limits->claim_s <= UINT32_MAX / 1000);
 	return (struct pool_limits){.capacity = limits->capacity,
 		.rate_count = limits->rate_count,
 		.rate_period_ms = limits->rate_period_ms,
-		.burst = limits->burst};
+		.burst = limits->burst,
+		.all = {limits->batch_count, limits->batch_period_ms},
+		.direct = {limits->inflow, MINUTE_MS}};
+}
+
+static struct pool_words words_of(const struct place_line *line)
+{
+	return (struct pool_words){.full_ms = atomic_load(&line->bucket_full_ms),
+		.all = atomic_load(&line->batch_used),
+		.direct = atomic_load(&line->inflow_used)};
 }
 
 // The line as the process before this one left it.
@@ -45,6 +56,7 @@ struct controller *controller_create(const struct controller_limits *limits,
 	const struct controller_bounds *bounds, struct place_line *line, uint64_t now_ms)
 {
 	const struct pool_limits own = limits_of_pool(limits);
+	const struct pool_words words = words_of(line);
 	struct controller *c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
@@ -52,7 +64,7 @@ struct controller *controller_create(const struct controller_limits *limits,
 	c->line = line;
 	c->now_ms = now_ms;
 	c->available = true;
-	pool_init(&c->own, &own, atomic_load(&line->bucket_full_ms), now_ms);
+	pool_init(&c->own, &own, &words, now_ms);
 	if (!sessions_init(&c->sessions, bounds->sessions_max, bounds->seed) ||
 		!present_init(&c->present, bounds->present_max, bounds->seed + 3) ||
 		!later_init(&c->later, bounds->later_max, bounds->seed + 4) ||
@@ -75,7 +87,7 @@ void controller_destroy(struct controller *c)
 {
 	if (!c)
 		return;
-	pool_join(&c->own, NULL, 1, 1, 0);
+	pool_join(&c->own, NULL, 1, 1, NULL);
 	sessions_fini(&c->sessions);
 	present_fini(&c->present);
 	later_fini(&c->later);
@@ -99,18 +111,19 @@ void controller_set_limits(
 		flow_init(&c->flow, c->threshold_rank, state_available_ms(c));
 	c->limits = *limits;
 	pool_set_limits(&c->own, &own, c->now_ms);
-	atomic_store(&c->line->bucket_full_ms, pool_full_ms(&c->own));
+	state_keep_words(c);
 }
 
 void controller_join(struct controller *c, struct pool *pool, uint32_t priority, uint32_t weight,
 	uint64_t now_ms)
 {
 	const struct pool before = c->own;
+	const struct pool_words words = words_of(c->line);
 	state_advance(c, now_ms);
-	pool_join(&c->own, pool, priority, weight, atomic_load(&c->line->bucket_full_ms));
+	pool_join(&c->own, pool, priority, weight, &words);
 	if (pool != before.parent || priority != before.priority || c->own.stride != before.stride)
 		flow_init(&c->flow, c->threshold_rank, state_available_ms(c));
-	atomic_store(&c->line->bucket_full_ms, pool_full_ms(&c->own));
+	state_keep_words(c);
 }
 
 // Nobody will come with this ticket, and nobody has.

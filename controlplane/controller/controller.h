@@ -52,6 +52,8 @@ struct controller_limits {
 	uint32_t claim_s; // how long a turn waits to be taken
 	bool sliding;
 	bool direct; // newcomers may be admitted without a ticket while nobody waits
+	uint32_t batch_count, batch_period_ms; // people in each period since the epoch; 0: no limit
+	uint32_t inflow; // newcomers in each calendar minute; 0: no limit
 };
 
 // Hard bounds, fixed at creation; memory is 160 to 224 bytes for each session (hash tables are

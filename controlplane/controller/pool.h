@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "controlplane/controller/bucket.h"
+#include "controlplane/controller/quota.h"
 #include "controlplane/controller/tally.h"
 
 struct present;
@@ -33,11 +34,15 @@ struct pool_limits {
 	uint32_t rate_count; // new people per rate_period_ms; 0: no limit
 	uint32_t rate_period_ms; // of rate_count; up to a day
 	uint32_t burst; // people; bucket depth; at least 1
+	struct pool_quota {
+		uint32_t count, period_ms; // people in each period; count 0: no limit
+	} all, direct; // of all admissions; of those without a ticket
 };
 
 struct pool {
 	struct pool_limits limits;
 	struct bucket bucket;
+	struct quota all, direct;
 	uint32_t taken; // slots
 	struct tally admitted;
 	struct pool *parent, *first, *next; // below: by priority
@@ -55,9 +60,15 @@ struct pool {
 	uint64_t looked_ms; // when that was; 0: never
 };
 
-// A pool of nobody that will be full at `full_ms` (bucket.h), in the caller's memory.
-void pool_init(
-	struct pool *pool, const struct pool_limits *limits, uint64_t full_ms, uint64_t now_ms);
+// What a line keeps over a restart of the pools that it takes from.
+struct pool_words {
+	uint64_t full_ms; // when the last of the buckets will be full
+	uint64_t all, direct; // quotas: quota_word()
+};
+
+// A pool of nobody, in the caller's memory.
+void pool_init(struct pool *pool, const struct pool_limits *limits, const struct pool_words *words,
+	uint64_t now_ms);
 
 // The same in memory of its own, full. Returns NULL when that is short. Nothing may be below it
 // when it is destroyed; accepts NULL.
@@ -68,11 +79,11 @@ void pool_destroy(struct pool *pool);
 void pool_set_limits(struct pool *pool, const struct pool_limits *limits, uint64_t now_ms);
 
 // Put `pool`, with the slots it has taken, below `parent` (NULL: none), or change its class and
-// weight there. The buckets of new parents will not be full before `full_ms`.
+// weight there. New parents have given at least what `words` say, of a line (NULL: nothing).
 //   priority  at least 1
 //   weight    1 to POOL_WEIGHT_MAX
 void pool_join(struct pool *pool, struct pool *parent, uint32_t priority, uint32_t weight,
-	uint64_t full_ms);
+	const struct pool_words *words);
 
 // Bring it and those above up to `now_ms`. Time never goes back.
 void pool_advance(struct pool *pool, uint64_t now_ms);
@@ -90,21 +101,30 @@ static inline uint32_t pool_free_here(const struct pool *pool)
 	return capacity > pool->taken ? capacity - pool->taken : 0;
 }
 
+// People that its own rate and quota let through now; UINT32_MAX: no limit.
+static inline uint32_t pool_people_here(const struct pool *pool)
+{
+	const uint32_t people = bucket_people(&pool->bucket), left = quota_left(&pool->all);
+	return people < left ? people : left;
+}
+
 // Whether somebody could be admitted at this moment, as far as its own limits go.
 static inline bool pool_has_room_here(const struct pool *pool)
 {
-	return !pool->is_closed && pool_free_here(pool) > 0 && bucket_people(&pool->bucket) > 0;
+	return !pool->is_closed && pool_free_here(pool) > 0 && pool_people_here(pool) > 0;
 }
 
-// Slots and people of the rate that it could have now, those above allowing; UINT32_MAX: no limit.
+// Slots it could have now, those above allowing, and people that rates and quotas let through:
+// anybody, and newcomers. UINT32_MAX: no limit.
 uint32_t pool_free(const struct pool *pool);
 uint32_t pool_people(const struct pool *pool);
+uint32_t pool_people_direct(const struct pool *pool);
 
-// One is admitted, who found both: charge buckets and virtual times, here and above.
-void pool_charge(struct pool *pool, uint64_t now_ms);
+// One is admitted, who found both: charge buckets, quotas and virtual times, here and above.
+void pool_charge(struct pool *pool, bool is_direct, uint64_t now_ms);
 
-// When the last of its buckets will be full, here and above.
-uint64_t pool_full_ms(const struct pool *pool);
+// What must not be forgotten of it and those above. Of quotas, those of the first that has one.
+struct pool_words pool_words(const struct pool *pool);
 
 // Whether an admission of a line finds a reservation, with `before` people of the line before it,
 // here and above: a free slot, and under a rate as many more as it serves while they poll once.

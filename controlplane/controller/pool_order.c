@@ -22,7 +22,8 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 static uint64_t reserved_here(const struct pool *pool)
 {
 	const struct bucket *b = &pool->bucket;
-	const uint32_t free = pool_free_here(pool);
+	const uint32_t left = quota_left(&pool->all);
+	const uint32_t free = left < pool_free_here(pool) ? left : pool_free_here(pool);
 	if (b->count == 0)
 		return free;
 	const uint64_t a_poll = b->count * PACE_MIN_S * 1000 / b->period_ms;
@@ -41,7 +42,7 @@ static uint64_t at_door(const struct pool *pool, bool coming)
 		people = (uint64_t)present_count(pool->present) + (coming ? pool->coming : 0);
 	for (const struct pool *p = pool->first; p; p = p->next)
 		people += at_door(p, coming);
-	return lesser(people, lesser(pool_free_here(pool), bucket_people(&pool->bucket)));
+	return lesser(people, lesser(pool_free_here(pool), pool_people_here(pool)));
 }
 
 // Its admissions up to the virtual time `pass`.

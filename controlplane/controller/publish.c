@@ -10,7 +10,7 @@ static uint32_t open_count(const struct controller *c)
 {
 	if (!c->available || !c->limits.direct || !sessions_has_room(&c->sessions))
 		return 0;
-	const uint32_t free = pool_free(&c->own), people = pool_people(&c->own);
+	const uint32_t free = pool_free(&c->own), people = pool_people_direct(&c->own);
 	return free < people ? free : people;
 }
 

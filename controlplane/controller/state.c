@@ -36,6 +36,14 @@ void state_advance(struct controller *c, uint64_t now_ms)
 	present_expire(&c->present, state_available_ms(c));
 }
 
+void state_keep_words(struct controller *c)
+{
+	const struct pool_words words = pool_words(&c->own);
+	atomic_store(&c->line->bucket_full_ms, words.full_ms);
+	atomic_store(&c->line->batch_used, words.all);
+	atomic_store(&c->line->inflow_used, words.direct);
+}
+
 uint32_t state_reserved(const struct controller *c)
 {
 	return pool_reserved(&c->own, present_count(&c->present) + 1);

@@ -64,6 +64,9 @@ void state_advance(struct controller *c, uint64_t now_ms);
 // The line could not be polled and granted: all turns begin anew.
 void state_begin_anew(struct controller *c);
 
+// What was taken of rates and quotas, into the line's words: before anybody hears of it.
+void state_keep_words(struct controller *c);
+
 // How many of the smallest present keys hold a reservation. A free slot is reserved; under a rate,
 // as many more as it serves while they poll once, since the bucket is charged when one comes.
 uint32_t state_reserved(const struct controller *c);

@@ -40,15 +40,17 @@ static bool is_on(const struct controller *c, const struct session *session)
 // There is a slot and a place in the rate for one more: take it.
 static bool admit(struct controller *c, const struct claim *claim, uint64_t session)
 {
-	if (pool_free(&c->own) == 0 || pool_people(&c->own) == 0)
+	const bool is_direct = claim->kind == CLAIM_DIRECT;
+	const uint32_t people = is_direct ? pool_people_direct(&c->own) : pool_people(&c->own);
+	if (pool_free(&c->own) == 0 || people == 0)
 		return false;
 	if (!sessions_has_room(&c->sessions)) {
 		c->sessions_full_total++;
 		return false;
 	}
 	assert(session != 0);
-	pool_charge(&c->own, c->now_ms);
-	atomic_store(&c->line->bucket_full_ms, pool_full_ms(&c->own));
+	pool_charge(&c->own, is_direct, c->now_ms);
+	state_keep_words(c);
 	sessions_begin(&c->sessions, claim->visitor, session, claim->key, end_of_session(c));
 	for (const struct pool *p = &c->own; p; p = p->parent)
 		assert(p->limits.capacity == 0 || p->taken <= p->limits.capacity);

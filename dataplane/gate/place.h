@@ -87,7 +87,9 @@ struct place_line {
 			       // and control
 	_Atomic uint64_t stride; // slots begin at multiples of this, a power of two; written:
 				 // control
-	uint64_t reserved1[6];
+	uint64_t reserved1[5];
+	_Atomic uint64_t inflow_used; // newcomers admitted in this calendar minute (quota.h);
+				      // written: control, before the grant
 
 	// line 2: what control has counted
 	_Atomic uint64_t closed; // slots below this one are in the index; written: control
@@ -102,7 +104,8 @@ struct place_line {
 	_Atomic uint64_t kept_until_ms; // cluster time until which a ticket or pass of it may be
 					// good, should its room be configured no more; 0: not
 					// known; written: control
-	uint64_t reserved2;
+	_Atomic uint64_t batch_used; // people admitted in this period (quota.h); written: control,
+				     // before the grant
 
 	_Atomic uint64_t cells[PLACE_CELLS]; // slot << 24 | tickets, of slot % PLACE_CELLS;
 					     // written: mints (a maximum)

@@ -62,7 +62,10 @@ static void share(struct world_plan *plan)
 {
 	uint64_t r = plan->seed * 104729;
 	const struct controller_limits *l = &plan->limits;
-	plan->pool = (struct pool_limits){l->capacity, l->rate_count, l->rate_period_ms, l->burst};
+	plan->pool = (struct pool_limits){.capacity = l->capacity,
+		.rate_count = l->rate_count,
+		.rate_period_ms = l->rate_period_ms,
+		.burst = l->burst};
 	plan->room_count = 2 + (uint32_t)random_below(&r, WORLD_ROOMS_MAX - 1);
 	for (uint32_t i = 0; i < plan->room_count; i++) {
 		plan->shares[i] =

@@ -39,6 +39,33 @@ static const struct rule_case {
 } cases[] = {
 	{"good", IN_ROOT("#"), ""},
 
+	{"pools",
+		"pools: [{name: a, capacity: 9, rate: 60/min}, {name: b, rate: 1/s, burst: 3}]\n" IN_ROOM(
+			"pool: a\n        priority: 100\n        weight: 1000\n        capacity: 9\n"
+			"        rate: 1/s"),
+		""},
+	{"a pool twice", IN_ROOT("pools: [{name: a, rate: 1/s},\n{name: a, capacity: 1}]"),
+		"t.yaml:2:8: pools[1].name: 'a' names two pools, first on line 1; allowed: once\n"},
+	{"a pool without limits", IN_ROOT("pools: [{name: a}]"),
+		"t.yaml:1:16: pools[0].name: 'a' limits nothing; allowed: with a capacity, a rate "
+		"or both\n"},
+	{"a pool for more than fits", "sessions_max: 10\n" IN_ROOT("pools: [{name: a, capacity: 11}]"),
+		"t.yaml:2:29: pools[0].capacity: '11' is above sessions_max; allowed: up to 10\n"},
+	{"an unknown pool", "pools: [{name: a, rate: 1/s}]\n" IN_ROOM("pool: b"),
+		"t.yaml:10:15: sites[0].rooms[0].pool: 'b' is no pool; allowed: the name of one of "
+		"`pools`\n"},
+	{"a class without a pool", IN_ROOM("priority: 2"),
+		"t.yaml:9:19: sites[0].rooms[0].priority: '2' needs a pool; allowed: with `pool`\n"},
+	{"a weight without a pool", IN_ROOM("weight: 2"),
+		"t.yaml:9:17: sites[0].rooms[0].weight: '2' needs a pool; allowed: with `pool`\n"},
+	{"more than the pool holds",
+		"pools: [{name: a, capacity: 5, rate: 60/min}]\n" IN_ROOM(
+			"pool: a\n        capacity: 6\n        rate: 2/s"),
+		"t.yaml:11:19: sites[0].rooms[0].capacity: '6' is above that of its pool; allowed: "
+		"up to 5\n"
+		"t.yaml:12:15: sites[0].rooms[0].rate: '2/s' is above that of its pool; allowed: up "
+		"to it\n"},
+
 	{"driver without ports", IN_ROOT("driver: dpdk"),
 		"t.yaml:1:9: driver: 'dpdk' needs ports; allowed: with dpdk.ports\n"},
 	{"ports without the driver", IN_PORTS("{device: '01:00.0', addresses: [10.0.0.1/8]}"), ""},

@@ -71,6 +71,8 @@ static struct config_room room(const char *name, uint32_t line_id, uint64_t capa
 		.capacity = capacity,
 		.rate.period_ms = 1000,
 		.burst = 1,
+		.priority = 1,
+		.weight = 1,
 		.session_s = 60,
 		.claim_s = 60};
 }

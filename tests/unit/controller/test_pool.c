@@ -33,7 +33,7 @@ struct row {
 
 static void line_open(struct line *line, const struct pool_limits *limits)
 {
-	pool_init(&line->own, limits, 0, NOW_MS);
+	pool_init(&line->own, limits, &(struct pool_words){0}, NOW_MS);
 	assert_true(present_init(&line->present, PEOPLE_MAX, 1));
 	assert_true(sessions_init(&line->sessions, 4, 1));
 	tally_init(&line->freed, NOW_MS);
@@ -45,7 +45,7 @@ static void line_open(struct line *line, const struct pool_limits *limits)
 
 static void line_close(struct line *line)
 {
-	pool_join(&line->own, NULL, 1, 1, 0);
+	pool_join(&line->own, NULL, 1, 1, NULL);
 	present_fini(&line->present);
 	sessions_fini(&line->sessions);
 }
@@ -65,7 +65,7 @@ static void admit(struct line *line)
 	assert_true(line->people > 0);
 	set_people(line, line->people - 1);
 	pool_take(&line->own);
-	pool_charge(&line->own, NOW_MS);
+	pool_charge(&line->own, false, NOW_MS);
 }
 
 // --- the twin: siblings of one parent, tried out one by one
@@ -138,7 +138,7 @@ static void agrees_with_the_twin(void **state)
 			priority += (uint32_t)random_below(&random, 2); // in the parent's order
 			line_open(&row.lines[i], &no_limits);
 			pool_join(&row.lines[i].own, parent, priority,
-				1 + (uint32_t)random_below(&random, 9), 0);
+				1 + (uint32_t)random_below(&random, 9), NULL);
 		}
 		for (int step = 0; step < 60; step++) {
 			struct line *line = &row.lines[random_below(&random, row.count)];
@@ -175,7 +175,7 @@ static void looks_ahead_as_it_admits(void **state)
 		for (uint32_t i = 0; i < row.count; i++) {
 			line_open(&row.lines[i], &no_limits);
 			pool_join(&row.lines[i].own, parent, 1 + i / 3,
-				1 + (uint32_t)random_below(&random, 9), 0);
+				1 + (uint32_t)random_below(&random, 9), NULL);
 			set_people(&row.lines[i], (uint32_t)random_below(&random, PEOPLE_MAX));
 		}
 		pool_take(&row.lines[0].own);
@@ -202,8 +202,8 @@ static void scene_open(struct scene *s, struct pool_limits limits)
 	s->pool = pool_create(&limits, NOW_MS);
 	line_open(&s->a, &no_limits);
 	line_open(&s->b, &no_limits);
-	pool_join(&s->a.own, s->pool, 1, 3, 0);
-	pool_join(&s->b.own, s->pool, 1, 1, 0);
+	pool_join(&s->a.own, s->pool, 1, 3, NULL);
+	pool_join(&s->b.own, s->pool, 1, 1, NULL);
 }
 
 static void scene_close(struct scene *s)
@@ -253,10 +253,10 @@ static void who_moves_takes_its_slots_along(void **state)
 	pool_take(&s.a.own);
 	pool_take(&s.a.own);
 	pool_take(&s.b.own);
-	pool_join(&s.a.own, other, 1, 1, 0);
+	pool_join(&s.a.own, other, 1, 1, NULL);
 	assert_int_equal(s.pool->taken, 1);
 	assert_int_equal(other->taken, 2);
-	pool_join(&s.a.own, NULL, 1, 1, 0);
+	pool_join(&s.a.own, NULL, 1, 1, NULL);
 	assert_int_equal(other->taken, 0);
 	assert_int_equal(s.a.own.taken, 2);
 	pool_destroy(other);
@@ -273,10 +273,11 @@ static void a_bucket_does_not_begin_full_again(void **state)
 		NOW_MS);
 	line_open(&line, &no_limits);
 	assert_int_equal(bucket_people(&pool->bucket), 10);
-	pool_join(&line.own, pool, 1, 1, NOW_MS + 7000);
+	pool_join(&line.own, pool, 1, 1, &(struct pool_words){.full_ms = NOW_MS + 7000});
 	assert_int_equal(pool_people(&line.own), 3);
-	assert_int_equal(pool_full_ms(&line.own), NOW_MS + 7000);
-	pool_join(&line.own, pool, 1, 1, NOW_MS + 9000); // it is there already
+	assert_int_equal(pool_words(&line.own).full_ms, NOW_MS + 7000);
+	// It is there already.
+	pool_join(&line.own, pool, 1, 1, &(struct pool_words){.full_ms = NOW_MS + 9000});
 	assert_int_equal(pool_people(&line.own), 3);
 	line_close(&line);
 	pool_destroy(pool);
@@ -287,7 +288,7 @@ static void a_higher_class_is_waited_for(void **state)
 	(void)state;
 	struct scene s;
 	scene_open(&s, (struct pool_limits){.capacity = 3, .burst = 1});
-	pool_join(&s.b.own, s.pool, 2, 1, 0);
+	pool_join(&s.b.own, s.pool, 2, 1, NULL);
 	set_people(&s.b, 5);
 	assert_int_equal(pool_reserved(&s.b.own, 5), 3);
 	s.a.own.coming = 2; // called, and on their way
@@ -327,8 +328,8 @@ static void shares_hold_on_two_levels(void **state)
 	struct line other;
 	scene_open(&s, (struct pool_limits){.burst = 1});
 	line_open(&other, &no_limits);
-	pool_join(s.pool, top, 1, 1, 0);
-	pool_join(&other.own, top, 1, 1, 0);
+	pool_join(s.pool, top, 1, 1, NULL);
+	pool_join(&other.own, top, 1, 1, NULL);
 	set_people(&s.a, 20);
 	set_people(&s.b, 20);
 	set_people(&other, 20);
@@ -342,7 +343,7 @@ static void shares_hold_on_two_levels(void **state)
 	assert_true(pool_outflow(&s.a.own, 16, true) == 1.0);
 	assert_float_equal(pool_outflow(&s.a.own, 16, false), 0.375, 1e-6);
 	line_close(&other);
-	pool_join(s.pool, NULL, 1, 1, 0);
+	pool_join(s.pool, NULL, 1, 1, NULL);
 	scene_close(&s);
 	pool_destroy(top);
 }
