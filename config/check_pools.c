@@ -29,9 +29,6 @@ static void check_pool(struct reading *r, const struct config_pool *pool)
 	if (pool->capacity > r->config->sessions_max)
 		reading_fail(r, pool, "capacity", READING_WHOLE,
 			"is above sessions_max; allowed: up to %lu", r->config->sessions_max);
-	if (pool->name && !pool->capacity && !pool->rate.count)
-		reading_fail(r, pool, "name", READING_WHOLE,
-			"limits nothing; allowed: with a capacity, a rate or both");
 	for (const struct config_pool *p = r->config->pools.at; p < pool; p++)
 		if (p->name && pool->name && strcmp(p->name, pool->name) == 0)
 			reading_fail(r, pool, "name", READING_WHOLE,
@@ -65,6 +62,22 @@ static void check_share(struct reading *r, const struct config_room *room)
 			"is above that of its pool; allowed: up to it");
 }
 
+static void check_periods(struct reading *r, const struct config_room *room)
+{
+	if (room->inflow.count && room->inflow.period_ms != 60000)
+		reading_fail(r, room, "inflow", READING_WHOLE,
+			"is not by the minute; allowed: as in 50/min");
+	if (room->mode == CONFIG_MODE_PEAK && !room->inflow.count)
+		reading_fail(
+			r, room, "mode", READING_WHOLE, "needs an inflow; allowed: with `inflow`");
+	if (room->batch_spread && !room->batch.count)
+		reading_fail(r, room, "batch_spread", READING_WHOLE,
+			"needs a batch; allowed: with `batch`");
+	if (room->batch_spread && room->rate.count)
+		reading_fail(r, room, "batch_spread", READING_WHOLE,
+			"is a rate; allowed: without `rate`");
+}
+
 void check_pools(struct reading *r)
 {
 	for (uint32_t i = 0; i < r->config->pools.count; i++)
@@ -72,6 +85,7 @@ void check_pools(struct reading *r)
 	for (uint32_t i = 0; i < r->config->sites.count; i++) {
 		const struct config_rooms *rooms = &r->config->sites.at[i].rooms;
 		for (uint32_t j = 0; j < rooms->count; j++) {
+			check_periods(r, &rooms->at[j]);
 			if (rooms->at[j].pool)
 				check_share(r, &rooms->at[j]);
 			else

@@ -57,6 +57,7 @@ enum config_mode {
 	CONFIG_MODE_ALWAYS,
 	CONFIG_MODE_OFF,
 	CONFIG_MODE_REJECT,
+	CONFIG_MODE_PEAK,
 };
 
 enum config_on_store_loss {
@@ -239,6 +240,9 @@ struct config_room {
 	enum config_on_store_loss on_store_loss;
 	const char *pool; // NULL: none
 	uint64_t priority, weight; // in the pool
+	struct config_rate inflow; // newcomers a minute in mode peak; count 0: no limit
+	struct config_rate batch; // people in each period; count 0: no limit
+	bool batch_spread;
 	uint32_t line_id; // derived: low 32 bits of XXH3-64 of the name
 };
 

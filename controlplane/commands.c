@@ -96,8 +96,8 @@ static int command_show(
 	static const struct {
 		const char *name;
 		json_t *(*show)(struct control *c);
-	} views[] = {{"rooms", show_rooms}, {"pools", show_pools}, {"workers", show_workers}, {"counters", show_counters},
-		{"origin", show_origin}, {"cluster", show_cluster}};
+	} views[] = {{"rooms", show_rooms}, {"pools", show_pools}, {"workers", show_workers},
+		{"counters", show_counters}, {"origin", show_origin}, {"cluster", show_cluster}};
 	if (count == 2 && strcmp(arguments[0], "room") == 0)
 		return show_named_room(context, arguments[1], data, text);
 	for (size_t i = 0; count == 1 && i < sizeof(views) / sizeof(views[0]); i++) {
@@ -124,10 +124,14 @@ static int set_mode(struct control_room *room, const char *argument, FILE *text)
 {
 	for (size_t i = 0; i < ROOMS_MODES; i++)
 		if (strcmp(argument, rooms_mode_names[i]) == 0) {
+			if (i == GATE_MODE_PEAK && !room->config->inflow.count) {
+				fprintf(text, "mode peak: the room has no `inflow`\n");
+				return FAILED;
+			}
 			room->mode_override = (uint8_t)i;
 			return 0;
 		}
-	fprintf(text, "mode %s: want auto, always, off or reject\n", argument);
+	fprintf(text, "mode %s: want auto, always, off, reject or peak\n", argument);
 	return FAILED;
 }
 

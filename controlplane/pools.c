@@ -1,6 +1,6 @@
-// Pools: those of a new configuration are made before anything changes, and put in force when nothing
-// can fail any more. A pool keeps its bucket by its name; its slots are counted by the rooms that
-// join it.
+// Pools: those of a new configuration are made before anything changes, and put in force when
+// nothing can fail any more. A pool keeps its bucket by its name; its slots are counted by the
+// rooms that join it.
 
 #include "controlplane/pools.h"
 

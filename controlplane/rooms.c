@@ -26,7 +26,8 @@ static int compare_rooms(const void *a, const void *b)
 const char *const rooms_mode_names[] = {[GATE_MODE_AUTO] = "auto",
 	[GATE_MODE_ALWAYS] = "always",
 	[GATE_MODE_OFF] = "off",
-	[GATE_MODE_REJECT] = "reject"};
+	[GATE_MODE_REJECT] = "reject",
+	[GATE_MODE_PEAK] = "peak"};
 
 uint8_t rooms_state(const struct control_room *room)
 {
@@ -38,22 +39,49 @@ uint8_t rooms_mode(const struct control_room *room)
 	static const uint8_t modes[] = {[CONFIG_MODE_AUTO] = GATE_MODE_AUTO,
 		[CONFIG_MODE_ALWAYS] = GATE_MODE_ALWAYS,
 		[CONFIG_MODE_OFF] = GATE_MODE_OFF,
-		[CONFIG_MODE_REJECT] = GATE_MODE_REJECT};
-	return room->mode_override == STORE_AS_CONFIGURED ? modes[room->config->mode]
-							  : room->mode_override;
+		[CONFIG_MODE_REJECT] = GATE_MODE_REJECT,
+		[CONFIG_MODE_PEAK] = GATE_MODE_PEAK};
+	const uint8_t said = room->mode_override;
+	const bool holds = said != STORE_AS_CONFIGURED &&
+			   (said != GATE_MODE_PEAK || room->config->inflow.count > 0);
+	return holds ? said : modes[room->config->mode];
 }
 
 static struct controller_limits limits_of(const struct control_room *room)
 {
+	const uint8_t mode = rooms_mode(room);
 	const struct config_room *config = room->config;
-	return (struct controller_limits){.capacity = (uint32_t)config->capacity,
+	struct controller_limits limits = {.capacity = (uint32_t)config->capacity,
 		.rate_count = (uint32_t)config->rate.count,
 		.rate_period_ms = (uint32_t)config->rate.period_ms,
 		.burst = (uint32_t)config->burst,
 		.session_s = (uint32_t)config->session_s,
 		.claim_s = (uint32_t)config->claim_s,
 		.sliding = config->sliding,
-		.direct = rooms_mode(room) == GATE_MODE_AUTO};
+		.direct = mode == GATE_MODE_AUTO || mode == GATE_MODE_PEAK};
+	if (config->batch_spread) {
+		limits.rate_count = (uint32_t)config->batch.count;
+		limits.rate_period_ms = (uint32_t)config->batch.period_ms;
+		limits.burst = 1;
+	} else {
+		limits.batch_count = (uint32_t)config->batch.count;
+		limits.batch_period_ms = (uint32_t)config->batch.period_ms;
+	}
+	if (mode == GATE_MODE_PEAK)
+		limits.inflow = (uint32_t)config->inflow.count;
+	// Where nothing else says how fast the line moves, it is let in from the inflow, and first.
+	if (limits.inflow > 0 && limits.rate_count == 0 && limits.batch_count == 0) {
+		limits.batch_count = limits.inflow;
+		limits.batch_period_ms = (uint32_t)config->inflow.period_ms;
+	}
+	return limits;
+}
+
+// Whether the mode keeps everybody from being called or admitted: the line stands still meanwhile,
+// and nobody's turn is over.
+static bool is_still(const struct control_room *room)
+{
+	return rooms_mode(room) == GATE_MODE_OFF || rooms_mode(room) == GATE_MODE_REJECT;
 }
 
 // For hash tables whose keys come from outside.
@@ -178,6 +206,7 @@ static void tell_claims(struct control *c, struct control_room *rooms, uint32_t 
 		told[told_count++] = (struct claims_room){.line_id = room->line_id,
 			.session_s = (uint32_t)room->config->session_s,
 			.state = rooms_state(room),
+			.is_still = is_still(room),
 			.controller = room->controller,
 			.line = room->line};
 	}
@@ -296,7 +325,7 @@ void rooms_changed(struct control *c, struct control_room *room)
 			room->config->name);
 	struct controller_limits limits = limits_of(room);
 	controller_set_limits(room->controller, &limits, clock_at(&c->clock, clock_monotonic_us()));
-	claims_set_state(c->claims, room->line_id, rooms_state(room));
+	claims_set_state(c->claims, room->line_id, rooms_state(room), is_still(room));
 	reload_snapshot(c);
 }
 

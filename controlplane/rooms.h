@@ -29,7 +29,7 @@ uint8_t rooms_state(const struct control_room *room);
 uint8_t rooms_mode(const struct control_room *room);
 
 // Words of the modes, by enum gate_mode.
-#define ROOMS_MODES (GATE_MODE_REJECT + 1)
+#define ROOMS_MODES (GATE_MODE_PEAK + 1)
 extern const char *const rooms_mode_names[ROOMS_MODES];
 
 // A command changed the room: tell claims and controller, put it into the store, publish.

@@ -27,7 +27,7 @@ const struct command command_table[] = {
 	{"room NAME release N", "Call N more people now.", COMMAND_REMOTE},
 	{"room NAME message TEXT...", "Show a message to all who wait; \"\" takes it away.",
 		COMMAND_REMOTE},
-	{"room NAME mode auto|always|off|reject", "Change who waits, until the next command.",
+	{"room NAME mode auto|always|off|reject|peak", "Change who waits, until the next command.",
 		COMMAND_REMOTE},
 	{"secrets list", "The secrets that sign tickets and passes, by number.", COMMAND_REMOTE},
 	{"secrets rotate", "Sign with a new secret; the old one still holds for ticket_ttl.",

@@ -22,6 +22,7 @@ enum gate_mode {
 	GATE_MODE_ALWAYS, // everyone draws a place
 	GATE_MODE_OFF, // forwarded, counted
 	GATE_MODE_REJECT, // takes nobody now
+	GATE_MODE_PEAK, // direct while nobody waits and the minute's inflow is not used up
 };
 
 enum gate_room_state {

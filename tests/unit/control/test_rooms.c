@@ -152,8 +152,8 @@ static void test_reloads(void **state)
 		assert_null(rooms_find(&c, "derby"));
 		assert_ptr_equal(rooms_find(&c, "cup")->controller, cup);
 		assert_ptr_equal(rooms_find(&c, "cup")->config, &one->sites.at->rooms.at[0]);
-		assert_true(claims_set_state(c.claims, 8, GATE_OPEN));
-		assert_false(claims_set_state(c.claims, 7, GATE_OPEN));
+		assert_true(claims_set_state(c.claims, 8, GATE_OPEN, false));
+		assert_false(claims_set_state(c.claims, 7, GATE_OPEN, false));
 		claims_turn(c.claims, NULL, 0, clock_monotonic_us() / 1000);
 	}
 
@@ -171,7 +171,7 @@ static void test_reloads(void **state)
 	c.config = one;
 	assert_int_equal(rooms_set(&c), 0);
 	assert_null(rooms_find(&c, "derby"));
-	assert_false(claims_set_state(c.claims, 7, GATE_OPEN));
+	assert_false(claims_set_state(c.claims, 7, GATE_OPEN, false));
 	claims_turn(c.claims, NULL, 0, clock_monotonic_us() / 1000);
 	c.config = other;
 	assert_int_equal(rooms_set(&c), 0);
