@@ -62,6 +62,30 @@ static void check_share(struct reading *r, const struct config_room *room)
 			"is above that of its pool; allowed: up to it");
 }
 
+static void check_lanes(struct reading *r, const struct config_room *room)
+{
+	if (room->lanes.count == 0 && room->line_priority != 1)
+		reading_fail(r, room, "line_priority", READING_WHOLE,
+			"needs lanes; allowed: with `lanes`");
+	if (room->lanes.count == 0 && room->line_weight != 1)
+		reading_fail(r, room, "line_weight", READING_WHOLE,
+			"needs lanes; allowed: with `lanes`");
+	for (uint32_t i = 0; i < room->lanes.count; i++) {
+		const struct config_lane *lane = &room->lanes.at[i];
+		if (lane->header_value && !lane->header)
+			reading_fail(r, lane, "header_value", READING_WHOLE,
+				"needs a header; allowed: with `header`");
+		if (lane->header && r->config->trusted_proxies.count == 0)
+			reading_fail(r, lane, "header", READING_WHOLE,
+				"is believed of nobody; allowed: with `trusted_proxies`");
+		for (uint32_t j = 0; j < i && lane->name; j++)
+			if (room->lanes.at[j].name &&
+				strcmp(room->lanes.at[j].name, lane->name) == 0)
+				reading_fail(r, lane, "name", READING_WHOLE,
+					"names two lanes of the room; allowed: once");
+	}
+}
+
 static void check_periods(struct reading *r, const struct config_room *room)
 {
 	if (room->inflow.count && room->inflow.period_ms != 60000)
@@ -86,6 +110,7 @@ void check_pools(struct reading *r)
 		const struct config_rooms *rooms = &r->config->sites.at[i].rooms;
 		for (uint32_t j = 0; j < rooms->count; j++) {
 			check_periods(r, &rooms->at[j]);
+			check_lanes(r, &rooms->at[j]);
 			if (rooms->at[j].pool)
 				check_share(r, &rooms->at[j]);
 			else

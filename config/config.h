@@ -224,6 +224,21 @@ struct config_pools {
 	struct config_pool *at;
 };
 
+// A line of its own within a room.
+struct config_lane {
+	const char *name;
+	uint64_t priority, weight; // among the room's lines
+	const char *header, *header_value; // NULL: none; anything
+	struct config_networks addresses;
+	const char *full_name; // derived: ROOM/LANE
+	uint32_t line_id; // derived: low 32 bits of XXH3-64 of that
+};
+
+struct config_lanes {
+	uint32_t count;
+	struct config_lane *at;
+};
+
 struct config_room {
 	const char *name;
 	const char *path;
@@ -243,6 +258,8 @@ struct config_room {
 	struct config_rate inflow; // newcomers a minute in mode peak; count 0: no limit
 	struct config_rate batch; // people in each period; count 0: no limit
 	bool batch_spread;
+	uint64_t line_priority, line_weight; // of its own line among the lanes
+	struct config_lanes lanes;
 	uint32_t line_id; // derived: low 32 bits of XXH3-64 of the name
 };
 
@@ -418,8 +435,9 @@ uint64_t config_bill_total(
 // The pool of that name, or NULL.
 const struct config_pool *config_find_pool(const struct config *config, const char *name);
 
-// Rooms of all sites.
+// Rooms of all sites, and lines: these and their lanes.
 uint64_t config_room_count(const struct config *config);
+uint64_t config_line_count(const struct config *config);
 
 // How many workers run on `machine`: as many as named, else one on each core but one, at least one.
 uint32_t config_worker_count(const struct config *config, const struct config_machine *machine);

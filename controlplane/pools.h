@@ -19,8 +19,8 @@ void pools_drop(struct control *c, struct pools_next *next);
 // fail. Those that are gone are freed; who was inside keeps the slot of a room.
 void pools_take(struct control *c, struct pools_next *next);
 
-// The pool of that name in force, or NULL.
-struct control_pool *pools_find(struct control *c, const char *name);
+// A command changed what the room allows: so do its lanes' shared pool.
+void pools_changed(struct control *c, const struct control_room *room);
 
 // Free them, after their rooms.
 void pools_destroy(struct control *c);

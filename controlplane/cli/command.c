@@ -29,6 +29,8 @@ const struct command command_table[] = {
 		COMMAND_REMOTE},
 	{"room NAME mode auto|always|off|reject|peak", "Change who waits, until the next command.",
 		COMMAND_REMOTE},
+	{"lane link LANE [TIME]", "A link into ROOM/LANE, good until that time if one is given.",
+		COMMAND_REMOTE},
 	{"secrets list", "The secrets that sign tickets and passes, by number.", COMMAND_REMOTE},
 	{"secrets rotate", "Sign with a new secret; the old one still holds for ticket_ttl.",
 		COMMAND_REMOTE},

@@ -15,7 +15,7 @@
 
 #define MINUTE_MS 60000u
 
-static struct pool_limits limits_of_pool(const struct controller_limits *limits)
+struct pool_limits controller_pool_limits(const struct controller_limits *limits)
 {
 	assert(limits->claim_s <= UINT32_MAX / 1000);
 	return (struct pool_limits){.capacity = limits->capacity,
@@ -55,7 +55,7 @@ static void take_over(struct controller *c)
 struct controller *controller_create(const struct controller_limits *limits,
 	const struct controller_bounds *bounds, struct place_line *line, uint64_t now_ms)
 {
-	const struct pool_limits own = limits_of_pool(limits);
+	const struct pool_limits own = controller_pool_limits(limits);
 	const struct pool_words words = words_of(line);
 	struct controller *c = calloc(1, sizeof(*c));
 	if (!c)
@@ -105,7 +105,7 @@ static bool flow_alike(const struct controller_limits *a, const struct controlle
 void controller_set_limits(
 	struct controller *c, const struct controller_limits *limits, uint64_t now_ms)
 {
-	const struct pool_limits own = limits_of_pool(limits);
+	const struct pool_limits own = controller_pool_limits(limits);
 	state_advance(c, now_ms);
 	if (!flow_alike(limits, &c->limits))
 		flow_init(&c->flow, c->threshold_rank, state_available_ms(c));

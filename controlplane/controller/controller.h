@@ -41,6 +41,7 @@
 
 struct controller;
 struct pool;
+struct pool_limits;
 
 // What the configuration says about the room. A reload may change any of it.
 struct controller_limits {
@@ -109,6 +110,9 @@ struct controller_view {
 // and floor found in it are taken over (never lowered). Returns NULL when memory is short.
 struct controller *controller_create(const struct controller_limits *limits,
 	const struct controller_bounds *bounds, struct place_line *line, uint64_t now_ms);
+
+// The limits that a pool has in place of a line, where several lines share them.
+struct pool_limits controller_pool_limits(const struct controller_limits *limits);
 
 // Accepts NULL.
 void controller_destroy(struct controller *c);

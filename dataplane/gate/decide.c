@@ -67,7 +67,7 @@ static const struct gate_token *valid_ticket(const struct view *v)
 	for (uint32_t i = 0; i < request->token_count; i++) {
 		const struct gate_token *token = &request->tokens[i];
 		if (token->state != GATE_TOKEN_VALID || token->token.kind != TOKEN_TICKET ||
-			!is_good(v, &token->token))
+			token->token.line_id != v->room->line_id || !is_good(v, &token->token))
 			continue;
 		if (!best || token->token.key < best->token.key)
 			best = token;

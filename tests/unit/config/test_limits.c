@@ -32,6 +32,7 @@ static const struct {
 	{"sites[].origin.", "sites: [{origin: {%s}}]\n"},
 	{"sites[].origin.tls.", "sites: [{origin: {tls: {%s}}}]\n"},
 	{"sites[].rooms[].", "sites: [{rooms: [{%s}]}]\n"},
+	{"sites[].rooms[].lanes[].", "sites: [{rooms: [{lanes: [{%s}]}]}]\n"},
 };
 
 static const char *format_of(const struct key *key)

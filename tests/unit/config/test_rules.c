@@ -83,6 +83,28 @@ static const struct rule_case {
 		"t.yaml:10:23: sites[0].rooms[0].batch_spread: 'true' is a rate; allowed: without "
 		"`rate`\n"},
 
+	{"lanes",
+		"trusted_proxies: [10.0.0.0/8]\n" IN_ROOM(
+			"line_weight: 2\n        lanes: [{name: a, header: X-Member, header_value: "
+			"gold},"
+			" {name: b, priority: 2, weight: 9, addresses: [10.1.0.0/16]}]"),
+		""},
+	{"a lane twice", IN_ROOM("lanes: [{name: a}, {name: a}]"),
+		"t.yaml:9:35: sites[0].rooms[0].lanes[1].name: 'a' names two lanes of the room; "
+		"allowed: once\n"},
+	{"shares without lanes", IN_ROOM("line_weight: 2\n        line_priority: 3"),
+		"t.yaml:9:22: sites[0].rooms[0].line_weight: '2' needs lanes; allowed: with "
+		"`lanes`\n"
+		"t.yaml:10:24: sites[0].rooms[0].line_priority: '3' needs lanes; allowed: with "
+		"`lanes`\n"},
+	{"a header of anybody", IN_ROOM("lanes: [{name: a, header: X-Member}]"),
+		"t.yaml:9:35: sites[0].rooms[0].lanes[0].header: 'X-Member' is believed of nobody; "
+		"allowed: with `trusted_proxies`\n"},
+	{"a value of no header", IN_ROOM("lanes: [{name: a, header_value: x}]"),
+		"t.yaml:9:41: sites[0].rooms[0].lanes[0].header_value: 'x' needs a header; "
+		"allowed: "
+		"with `header`\n"},
+
 	{"driver without ports", IN_ROOT("driver: dpdk"),
 		"t.yaml:1:9: driver: 'dpdk' needs ports; allowed: with dpdk.ports\n"},
 	{"ports without the driver", IN_PORTS("{device: '01:00.0', addresses: [10.0.0.1/8]}"), ""},
