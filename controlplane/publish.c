@@ -11,6 +11,7 @@
 #include <rte_rcu_qsbr.h>
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -48,6 +49,14 @@ static struct span copy(struct owner *owner, const char *text)
 	if (len > 0)
 		memcpy(bytes, text, len);
 	return (struct span){bytes, len};
+}
+
+static struct span copy_lowered(struct owner *owner, const char *text)
+{
+	const struct span span = copy(owner, text);
+	for (char *c = (char *)(uintptr_t)span.at; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	return span;
 }
 
 static void destroy(struct owner *owner)
@@ -177,7 +186,7 @@ static void fill_lane(struct owner *owner, const struct publish_input *input,
 	}
 	lane->networks = networks;
 	lane->network_count = from->addresses.count;
-	lane->header = copy(owner, from->header);
+	lane->header = copy_lowered(owner, from->header);
 	lane->header_value = copy(owner, from->header_value);
 	lane->room = *room;
 	lane->room.lanes = NULL;

@@ -26,7 +26,7 @@ struct lane_network {
 
 struct gate_lane {
 	struct gate_room room; // but for the line like the one that it is a lane of
-	struct span header; // name, any case; empty: none
+	struct span header; // name, in small letters; empty: none
 	struct span header_value; // empty: anything
 	uint32_t network_count;
 	const struct lane_network *networks;
