@@ -163,7 +163,8 @@ def test_lanes_come_and_go_with_a_reload(start, visitor):
     # The lane took its slots along, and its passes count as none.
     assert sum(one["sessions"] for one in sluice.show("rooms")) == 1
     assert waiting.status().json()["position"] == place
-    assert inside.get("/derby/").headers.get("sluice-state")
+    holder = visitor(sluice, headers=dict(BROWSER, **{"Sluice-Pass": inside.passed()}))
+    assert holder.get("/derby/").headers.get("sluice-state")
     rooms[0]["lanes"] = LANES
     sluice.write()
     sluice.cli("reload")
