@@ -20,6 +20,12 @@ static json_t *number(uint64_t value)
 	return json_integer((json_int_t)value);
 }
 
+// UINT32_MAX: there is none.
+static json_t *limit(uint32_t value)
+{
+	return value == UINT32_MAX ? json_null() : number(value);
+}
+
 static void set(json_t *object, const char *name, json_t *value)
 {
 	if (!value || json_object_set_new(object, name, value) < 0)
@@ -129,6 +135,8 @@ json_t *show_room(struct control *c, struct control_room *room)
 	set(all, "expired", number(view.expired_total));
 	set(all, "overtakes", number(view.overtakes_total));
 	set(all, "passed_uncounted", number(claims_passed(c->claims, room->line_id)));
+	set(all, "batch_left", limit(view.batch_left));
+	set(all, "inflow_left", limit(view.inflow_left));
 	set(all, "yield", json_real(view.yield));
 	set(all, "outflow", json_real(view.outflow));
 	set(all, "slot_ms", number(view.slot_ms));

@@ -100,6 +100,8 @@ struct controller_view {
 				  // a reservation; without one it cannot be
 	uint64_t sessions_full_total, present_full_total, left_full_total; // bounds met
 	uint64_t gaps_total; // outages noticed by the clock
+	uint32_t batch_left, inflow_left; // people of this period, of anybody and of newcomers;
+					  // UINT32_MAX: no limit
 	uint32_t slot_ms; // length of a slot of the line now
 	double yield; // observed share of the called that come
 	double outflow; // tickets per second that the threshold passes, measured

@@ -66,6 +66,19 @@ void controller_publish(struct controller *c, bool hold, uint64_t now_ms)
 	publish_open(c, hold);
 }
 
+// The least that any of the pools says; a look may come before the period is brought up to date.
+static uint32_t left_of_period(const struct pool *pool, uint64_t now_ms, bool is_direct)
+{
+	uint32_t least = UINT32_MAX;
+	for (; pool; pool = pool->parent) {
+		struct quota quota = is_direct ? pool->direct : pool->all;
+		if (now_ms > pool->bucket.now_ms)
+			quota_advance(&quota, now_ms);
+		least = quota_left(&quota) < least ? quota_left(&quota) : least;
+	}
+	return least;
+}
+
 void controller_look(const struct controller *c, uint64_t now_ms, struct controller_view *view)
 {
 	const uint32_t present = present_count(&c->present), reserved = state_reserved(c);
@@ -93,6 +106,8 @@ void controller_look(const struct controller *c, uint64_t now_ms, struct control
 		.present_full_total = c->present_full_total,
 		.left_full_total = c->left_full_total,
 		.gaps_total = c->gaps_total,
+		.batch_left = left_of_period(&c->own, now_ms, false),
+		.inflow_left = left_of_period(&c->own, now_ms, true),
 		.slot_ms = (uint32_t)(atomic_load(&c->line->stride) * PLACE_SLOT_MS),
 		.yield = calls_yield(&c->calls),
 		.outflow = flow_rate(&c->flow, 0),

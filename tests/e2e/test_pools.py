@@ -187,7 +187,8 @@ def test_peak_queues_the_next_of_a_minute(make, visitor):
     early_in_a_minute(10)
     people = [come(visitor, sluice, "derby") for _ in range(6)]
     assert [bool(one.passed()) for one in people] == [True] * 5 + [False]
-    assert sluice.show("room", "derby")["direct"] == 5
+    told = sluice.show("room", "derby")
+    assert told["direct"] == 5 and told["inflow_left"] == 0 and told["batch_left"] is None
     # The line has a rate of its own.
     wait_for(lambda: state(people[5], "derby") == "admitted", 8, 0.3)
     assert not come(visitor, sluice, "derby").passed()

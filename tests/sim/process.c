@@ -279,8 +279,15 @@ static void reload_pool(struct world *w)
 	struct pool_limits limits = w->plan.pool;
 	vary(w, &limits.capacity, &limits.rate_count, &limits.burst);
 	check_pool_limits(&w->shared, &limits);
-	if (w->pool)
-		pool_set_limits(w->pool, &limits, now(w));
+	if (!w->is_up)
+		return;
+	pool_set_limits(w->pool, &limits, now(w));
+	for (uint32_t i = 0; i < w->room_count;
+		i++) // some leave for a moment, all have new weights
+		for (uint32_t times = 1 + (uint32_t)world_random(w, 2); times > 0; times--)
+			controller_join(w->rooms[i].controller, times > 1 ? NULL : w->pool,
+				w->plan.shares[i].priority, 1 + (uint32_t)world_random(w, 5),
+				now(w));
 }
 
 void process_reload(struct world *w)
