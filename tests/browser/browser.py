@@ -177,9 +177,11 @@ class Tab:
     # What it did and said.
 
     def complaints(self):
-        """The console, but for answers that are no success: those the page expects."""
+        """The console, but for answers that are no success: those the page expects. The browser's
+        own pages may say what they want."""
         return [entry["message"] for entry in self.driver.get_log("browser")
-                if "Failed to load resource" not in entry["message"]]
+                if "Failed to load resource" not in entry["message"]
+                and not entry["message"].startswith("chrome://")]
 
     def hosts(self):
         """All that were asked for anything since the last call."""

@@ -20,6 +20,15 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes a minute; only with SLUICE_TESTS_LONG=1")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # fixtures end what they began
     network.enter()
+    be_online()
+
+
+def be_online():
+    """Chromium takes itself for offline if nothing but loopback has an address."""
+    network.command("ip", "link", "add", "world0", "type", "veth", "peer", "name", "world1")
+    for name in ("world0", "world1"):
+        network.command("ip", "link", "set", name, "up")
+    network.command("ip", "address", "add", "10.76.0.1/24", "dev", "world0")
 
 
 def pytest_collection_modifyitems(config, items):

@@ -302,10 +302,10 @@ class Again(httpx.HTTPTransport):
 class Visitor:
     """A browser's cookie jar and habits, over httpx."""
 
-    def __init__(self, sluice, headers=None, base=None):
+    def __init__(self, sluice, headers=None, base=None, timeout=10):
         self.client = httpx.Client(base_url=base or sluice.url(""), headers=headers or BROWSER,
                                    transport=Again() if network.is_bypass() else None,
-                                   timeout=10, follow_redirects=False)
+                                   timeout=timeout, follow_redirects=False)
 
     def get(self, path, **keys):
         return self.client.get(path, **keys)

@@ -2,9 +2,9 @@
 //
 // Window: min(cwnd, snd_wnd) less the bytes in flight, by SACK's pipe (RFC 6675) where SACK is
 // agreed on. Initial window 10 (RFC 6928), CUBIC (RFC 9438) in congestion avoidance, NewReno
-// (RFC 6582) with SACK recovery, RTO (RFC 6298) from 200 ms with Karn's rule, a tail-loss probe
-// (RFC 8985 7), a persist timer (RFC 9293 3.8.6.1), all of which give up by a deadline. After an
-// idle RTO cwnd is the initial window again (RFC 5681 4.1), so it need not be kept while idle.
+// (RFC 6582) or RACK recovery (RFC 8985), RTO (RFC 6298) from 200 ms with Karn's rule, a tail-loss
+// probe (RFC 8985 7), a persist timer (RFC 9293 3.8.6.1), all of which give up by a deadline. After
+// an idle RTO cwnd is the initial window again (RFC 5681 4.1), so it need not be kept while idle.
 //
 // A one-segment answer touches line 0 of its work and no scoreboard.
 #pragma once

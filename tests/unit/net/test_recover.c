@@ -122,7 +122,7 @@ static void test_no_fast_retransmit_of_old_news(void **state)
 }
 
 // RFC 6675: segments 0, 2 and 5 are lost. All leave at once when they are known to be, within what
-// RFC 6937 has leave for what arrived.
+// RFC 9937 has leave for what arrived.
 static void test_several_holes(void **state)
 {
 	(void)state;
@@ -159,7 +159,7 @@ static void test_lost_by_bytes(void **state)
 	rig_end(&rig);
 }
 
-// RFC 6937: while more is in flight than ssthresh, seven leave for ten that arrive.
+// RFC 9937: while more is in flight than ssthresh, seven leave for ten that arrive.
 static void test_proportional_reduction(void **state)
 {
 	(void)state;
