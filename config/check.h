@@ -8,3 +8,6 @@ void check_run(struct reading *r);
 
 // Those of `driver: dpdk`.
 void check_ports(struct reading *r);
+
+// Those of pools and of who shares them.
+void check_pools(struct reading *r);

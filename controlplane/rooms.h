@@ -20,7 +20,7 @@ void rooms_give_back(struct control *c);
 // Note for how long tickets and passes of each room may be good from now on. Once a second.
 void rooms_keep(struct control *c, uint64_t now_ms);
 
-// The room of that name, or of that line, or NULL.
+// The room or lane of that name, or of that line, or NULL.
 struct control_room *rooms_find(struct control *c, const char *name);
 struct control_room *rooms_find_line(struct control *c, uint32_t line_id);
 
@@ -28,8 +28,11 @@ struct control_room *rooms_find_line(struct control *c, uint32_t line_id);
 uint8_t rooms_state(const struct control_room *room);
 uint8_t rooms_mode(const struct control_room *room);
 
+// What the room's configuration and mode allow: all its lines together.
+struct controller_limits rooms_limits(const struct control_room *room);
+
 // Words of the modes, by enum gate_mode.
-#define ROOMS_MODES (GATE_MODE_REJECT + 1)
+#define ROOMS_MODES (GATE_MODE_PEAK + 1)
 extern const char *const rooms_mode_names[ROOMS_MODES];
 
 // A command changed the room: tell claims and controller, put it into the store, publish.

@@ -67,7 +67,7 @@ static const struct gate_token *valid_ticket(const struct view *v)
 	for (uint32_t i = 0; i < request->token_count; i++) {
 		const struct gate_token *token = &request->tokens[i];
 		if (token->state != GATE_TOKEN_VALID || token->token.kind != TOKEN_TICKET ||
-			!is_good(v, &token->token))
+			token->token.line_id != v->room->line_id || !is_good(v, &token->token))
 			continue;
 		if (!best || token->token.key < best->token.key)
 			best = token;
@@ -464,8 +464,9 @@ static void decide_by_answer(struct view *v)
 static void decide_newcomer(struct view *v)
 {
 	const struct token newcomer = {.kind = TOKEN_TICKET, .visitor = v->in->fresh_visitor};
-	bool is_direct = v->room->mode == GATE_MODE_AUTO && v->room->state == GATE_OPEN &&
-			 v->may_claim && !v->in->is_draining && place_take_open(v->line);
+	bool takes = v->room->mode == GATE_MODE_AUTO || v->room->mode == GATE_MODE_PEAK;
+	bool is_direct = takes && v->room->state == GATE_OPEN && v->may_claim &&
+			 !v->in->is_draining && place_take_open(v->line);
 	if (is_direct)
 		claim(v, CLAIM_DIRECT, &newcomer);
 	else
