@@ -22,6 +22,7 @@
 #include "controlplane/store/store_sqlite.h"
 #include "controlplane/trusts.h"
 #include "controlplane/turn.h"
+#include "drivers/proxy/proxy.h"
 #include "drivers/sockets/sockets.h"
 
 #include <rte_rcu_qsbr.h>
@@ -36,7 +37,6 @@
 #include <unistd.h>
 
 #define ORIGIN_IDLE_MAX 4096u // connections kept to one server, whatever origin.idle_max says
-#define FILES_PER_WORKER (SOCKETS_RESERVE + 4) // its reserve, ring and eventfd
 #define FILES_MORE 192u // store, log, names, admin clients
 #define PARKED_MAX 3000u // of them with a request behind; fewer than a ring takes
 
@@ -68,10 +68,7 @@ int run(const char *config_path, struct config *config)
 
 static void raise_files(const struct control *c)
 {
-	uint64_t each = c->config->listen.count + FILES_PER_WORKER;
-	bool is_sockets = c->config->driver == CONFIG_DRIVER_SOCKETS;
-	uint64_t wanted = (is_sockets ? c->config->connections : 0) +
-			  c->config->origin_connections + c->worker_count * each + FILES_MORE;
+	uint64_t wanted = listeners_descriptors(c->config, c->worker_count) + FILES_MORE;
 	uint64_t limit = process_raise_files(wanted);
 	if (limit < wanted)
 		log_warning("%" PRIu64 " descriptors may be needed, %" PRIu64
@@ -294,12 +291,19 @@ static int make_drivers(struct control *c, struct listeners *listeners, struct w
 		return ret;
 	if (c->config->driver == CONFIG_DRIVER_SOCKETS) {
 		plan->driver = sockets;
-		return 0;
+	} else {
+		plan->outer = sockets;
+		plan->refuses_when_draining = true; // the port is ours: docs/decisions/0013
+		ret = ports_driver(&c->ports, plan->index, &plan->driver);
 	}
-	plan->outer = sockets;
-	ret = ports_driver(&c->ports, plan->index, &plan->driver);
-	if (ret < 0)
-		stream_destroy(sockets);
+	if (ret == 0)
+		ret = listeners_proxy(c->config, c->worker_count, &plan->driver);
+	if (ret < 0) {
+		if (plan->driver)
+			stream_destroy(plan->driver);
+		if (plan->outer)
+			stream_destroy(plan->outer);
+	}
 	return ret;
 }
 
@@ -427,7 +431,7 @@ void run_drain(struct control *c)
 // these are those with anything unacknowledged: a peer that never ends its half is not waited for.
 static uint32_t streams_unsent(const struct control *c, const struct worker *worker)
 {
-	const struct stream_driver *driver = worker_driver(worker);
+	const struct stream_driver *driver = proxy_inner(worker_driver(worker));
 	if (c->started->driver != CONFIG_DRIVER_SOCKETS)
 		return atomic_load(&net_tcp_stats(driver)->working);
 	uint32_t open = atomic_load(&sockets_stats(driver)->accepted_open);

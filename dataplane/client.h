@@ -9,8 +9,9 @@ void client_event(struct worker *w, const struct stream_event *event);
 void client_deadlines(struct worker *w);
 // While draining: nobody waits for what an idle connection might still ask.
 void client_close_idle(struct worker *w);
-// Offer the kept bytes of connections whose exchange has ended in this turn.
-void client_resumed(struct worker *w);
+// Offer the kept bytes of connections whose exchange has ended in this turn. Returns whether there
+// were any.
+bool client_resumed(struct worker *w);
 // Set the time at which a connection's patience is over, from now on.
 void client_set_deadline(struct worker *w, struct conn *conn, uint32_t after_ms);
 // End a connection: its exchange, parked claim and deadline with it.

@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dataplane/buffers.h"
 #include "dataplane/conn.h"
 #include "dataplane/counters.h"
 #include "dataplane/gate/answer.h"
@@ -27,8 +26,8 @@
 #include "dataplane/random.h"
 #include "dataplane/snapshot.h"
 #include "dataplane/source.h"
+#include "dataplane/timers.h"
 #include "dataplane/tls/tls.h"
-#include "dataplane/wheel.h"
 #include "dataplane/worker.h"
 #include "drivers/span.h"
 #include "drivers/stream.h"
@@ -106,19 +105,16 @@ struct worker {
 	uint32_t date_s; // for which `date` stands
 
 	struct conn_table conns;
-	struct wheel wheel;
-	struct buffers *buffers;
+	struct timers timers; // of the connections
 	struct source_table *sources;
 	struct random *random;
 	struct mac_engine *mac;
+	struct token_print_key print_key; // of what connections remember
 	struct origin *origin;
 
 	struct item *items; // BURST_MAX
 	uint32_t item_count;
 	struct mac_job *jobs;
-	struct conn **resumed; // whose exchange ended while bytes of the next request were kept;
-			       // each connection at most once
-	uint32_t resumed_count;
 	struct preflights preflights[SITES_MAX];
 	struct renewal renewals[RENEWALS_MAX]; // by session id; a later one takes the place
 	uint32_t parked_count;

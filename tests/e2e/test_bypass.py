@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -48,13 +49,26 @@ def echo(visitor, sluice, body):
         body).digest()
 
 
+def sent_twice():
+    """Segments that the kernel sent once more, or to probe, in our network: where the appliance is
+    late, as on a busy machine, they are out of its window when they come."""
+    told = {}
+    for name in ("snmp", "netstat"):
+        with open(f"/proc/thread-self/net/{name}", encoding="ascii") as file:
+            lines = [line.split()[1:] for line in file]
+        for names, values in zip(lines[::2], lines[1::2]):
+            told.update(zip(names, map(int, values)))
+    return told["RetransSegs"] + told["TCPWinProbe"]
+
+
 @pytest.mark.smoke
 def test_bodies_both_ways(make, visitor):
     sluice = make(rooms=[])
+    before = sent_twice()
     echo(visitor, sluice, BODY)
     assert len(visitor(sluice).get("/big").content) == 8 << 20
-    assert counter(sluice, "segments_in") > 1000
-    assert counter(sluice, "out_of_window") < 20  # but for what a busy machine sends twice
+    assert 1000 < counter(sluice, "segments_in") < 4 * len(BODY) / 1448
+    assert counter(sluice, "out_of_window") <= sent_twice() - before
 
 
 @pytest.mark.bypass("af_packet", "tap")
@@ -104,8 +118,29 @@ def test_flows_of_before_a_restart_are_reset_at_once(make):
         began = time.monotonic()
         with pytest.raises(ConnectionResetError):
             ask(sock)
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 3  # on a busy machine
     assert counter(sluice, "rst_sent") >= 1
+
+
+@pytest.mark.bypass("af_packet", "af_xdp")
+def test_a_crowd_of_before_a_restart_is_reset_at_once(make):
+    """As many as there may be connections: the rate of RSTs is theirs."""
+    sluice = make()
+    crowd = [sluice.connect() for _ in range(400)]  # a source has a quarter of 2000
+    assert ask(crowd[-1]).startswith(b"HTTP/1.1 200 ")
+    sluice.kill()
+    sluice.start()
+    for sock in crowd:
+        sock.settimeout(0.01)
+        sock.sendall(b"GET / HTTP/1.1\r\n")
+    began = time.monotonic()
+    for sock in crowd:
+        sock.settimeout(2)
+        with pytest.raises(ConnectionResetError):
+            sock.recv(1)
+        sock.close()
+    assert time.monotonic() - began < 2
+    assert counter(sluice, "rst_limited") == 0
 
 
 @pytest.mark.smoke
@@ -127,6 +162,31 @@ def test_a_drain_says_that_connections_close(make, origin):
             got += piece
         assert got.startswith(b"HTTP/1.1 200 ") and b"\r\nconnection: close\r\n" in got.lower()
     assert sluice.process.wait(10) == 0
+
+
+@pytest.mark.smoke
+def test_a_drain_refuses_newcomers(make, origin):
+    """The port is ours: who comes is refused at once, so that it goes elsewhere."""
+    sluice = make()
+    origin.gate.clear()
+    with sluice.connect() as busy:
+        busy.sendall(b"GET /about HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        wait_for(lambda: origin.seen, 5)
+        sluice.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: is_refused(sluice), 5, 0.05)
+        assert counter(sluice, "syn_refused") >= 1
+        origin.gate.set()
+        busy.settimeout(5)
+        assert busy.recv(65536).startswith(b"HTTP/1.1 200 ")
+    assert sluice.process.wait(10) == 0
+
+
+def is_refused(sluice):
+    try:
+        sluice.connect().close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 @pytest.mark.smoke
@@ -223,5 +283,6 @@ def test_a_crowd_over_two_workers(make):
 def test_memory_and_ports_are_told_by_check(make):
     sluice = make()
     told = sluice.cli("check").stdout
+    assert int(re.search(r"^an idle connection: (\d+) bytes$", told, re.M)[1]) <= 230
     assert "total" in told and json.loads(sluice.cli("show", "counters", "--json").stdout)
     assert sluice.link.device().split(",")[0] in sluice.read_log()

@@ -218,7 +218,6 @@ def test_pipelined_and_in_pieces(secured, authority):
         assert stream.recv(65536).startswith(b"HTTP/1.1 200")
 
 
-@pytest.mark.sockets
 def test_the_proxy_protocol_comes_before_tls(secured, authority, origin):
     one = secured(listen={"proxy_protocol": True})
     first = b"PROXY TCP4 192.0.2.77 192.0.2.1 4711 443\r\n"
@@ -297,8 +296,7 @@ def test_a_source_has_its_share_before_any_handshake(secured, authority):
     one = secured(top={"workers": [0], "connections_per_source": 2})
     with contextlib.ExitStack() as stack:
         for _ in range(2):  # they say nothing
-            stack.enter_context(contextlib.closing(
-                socket.create_connection(("127.0.0.1", one.tls_port))))
+            stack.enter_context(contextlib.closing(one.connect_plain()))
         with pytest.raises((ConnectionResetError, ssl.SSLError)):
             one.connect(authority.client())
     wait_for(lambda: one.counters()["handshake_cut"] == 2, 5)
@@ -310,8 +308,8 @@ def test_a_source_has_its_share_before_any_handshake(secured, authority):
 def test_who_says_nothing_makes_room(secured, authority):
     one = secured(top={"workers": [0], "connections": 64, "connections_per_source": 64})
     with contextlib.ExitStack() as stack:
-        silent = [stack.enter_context(contextlib.closing(
-            socket.create_connection(("127.0.0.1", one.tls_port)))) for _ in range(64)]
+        silent = [stack.enter_context(contextlib.closing(one.connect_plain()))
+                  for _ in range(64)]
         with one.connect(authority.client()) as stream:
             assert ask(stream)
         silent[0].settimeout(5)

@@ -67,5 +67,8 @@ void send_reset(struct tcp *t, struct tcp_conn *c);
 // cut anew and sent again (RFC 1191 6.5).
 void send_shrink(struct tcp *t, struct tcp_conn *c, uint16_t mss);
 
+// Time has passed in which something might have arrived: look what is lost, and go on.
+void send_look_again(struct tcp *t, struct tcp_conn *c, struct tcp_work *work);
+
 // Drop the queue; the connection is about to be freed.
 void send_drop(struct tcp *t, struct tcp_conn *c);
