@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define BURST 32u // items a turn
+#define BURST ETHDEV_BURST_MAX // items a turn
 #define CLIENTS (10u << 24 | 128u << 16) // 10.128.0.0
 #define SERVER_IP (10u << 24 | 1u)
 #define FLOWS 10000u
@@ -31,9 +31,8 @@
 #define DEVICE "id=0,socket-abstract=no,socket=%s,rsize=11,bsize=2048" // as `bench/run polls`
 #define WAIT_US 5000000u // for the two ends to meet
 
-enum mode { MODE_MAC, MODE_REMEMBERED, MODE_PAGE, MODE_CONNECTION, MODE_SYN };
-static const char *const mode_names[] = {
-	"poll, MAC", "poll, remembered", "page", "connection", "SYN"};
+enum mode { MODE_MAC, MODE_REMEMBERED, MODE_CONNECTION, MODE_SYN };
+static const char *const mode_names[] = {"poll, MAC", "poll, remembered", "connection", "SYN"};
 
 // A client's side of a connection.
 struct flow {
@@ -177,11 +176,14 @@ static uint64_t open_burst(const uint32_t *who, bool is_whole)
 	return is_whole ? cycles + exchange(who, WIRE_ACK, NULL) : cycles;
 }
 
-// The requests of a round, of one kind and one set.
-static void pick(const struct requests_kind *kind, unsigned set, struct span *payloads)
+// The requests of a round, of one set of tickets.
+static void pick(unsigned set, struct span *payloads)
 {
-	for (unsigned i = 0; i < BURST; i++)
-		payloads[i] = (struct span){kind->text[set][i], kind->len[set][i]};
+	for (unsigned i = 0; i < BURST; i++) {
+		unsigned which = i % REQUESTS_COUNT;
+		payloads[i] = (struct span){
+			requests_polls.text[set][which], requests_polls.len[set][which]};
+	}
 }
 
 static uint64_t item_burst(enum mode mode, const uint32_t *who, unsigned pass)
@@ -193,13 +195,12 @@ static uint64_t item_burst(enum mode mode, const uint32_t *who, unsigned pass)
 		return open_burst(who, false);
 	case MODE_CONNECTION:
 		cycles = open_burst(who, true);
-		pick(&requests_polls, 0, payloads);
+		pick(0, payloads);
 		cycles += exchange(who, WIRE_ACK | WIRE_PSH, payloads);
 		cycles += exchange(who, WIRE_ACK | WIRE_FIN, NULL);
 		return cycles + exchange(who, WIRE_ACK, NULL);
 	default:
-		pick(mode == MODE_PAGE ? &requests_pages : &requests_polls,
-			mode == MODE_REMEMBERED ? 0 : pass % REQUESTS_SETS, payloads);
+		pick(mode == MODE_REMEMBERED ? 0 : pass % REQUESTS_SETS, payloads);
 		return exchange(who, WIRE_ACK | WIRE_PSH, payloads);
 	}
 }
