@@ -6,10 +6,9 @@
 // disturbs a measurement only makes it longer. A page view with a pass is followed up to the
 // decision, where the origin's part begins.
 
-#include "tests/unit/worker/stage.h"
+#include "bench/requests.h"
 
 #include "dataplane/gate/answer.h"
-#include "dataplane/gate/place.h"
 
 #include <rte_atomic.h>
 #include <rte_cycles.h>
@@ -17,37 +16,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define POLLS 32u // in a turn
-#define SETS 2u // of tickets: alternating, none is remembered
-#define REQUEST_BYTES_MAX 1024u
+#define POLLS REQUESTS_COUNT // in a turn
 #define ROUNDS_DEFAULT 3000u
-#define SLOTS_APART 15u // each ticket has an entry of its own in the index, among as many others
-
-// What a browser sends with fetch(), and with a visit.
-#define POLL_FORMAT \
-	"GET /.sluice/derby/status HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n" \
-	"Sec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: cors\r\nSec-Fetch-Dest: empty\r\n" \
-	"User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) " \
-	"Chrome/126.0.0.0 Safari/537.36\r\nAccept-Encoding: gzip, deflate, br\r\n" \
-	"Accept-Language: en-US,en;q=0.9\r\nCookie: sluice-t-derby=%.64s\r\n\r\n"
-#define VISIT_FORMAT \
-	"GET /derby/ HTTP/1.1\r\nHost: localhost\r\nAccept: text/html,application/xhtml+xml," \
-	"application/xml;q=0.9,*/*;q=0.8\r\n" \
-	"Sec-Fetch-Site: none\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n" \
-	"User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) " \
-	"Chrome/126.0.0.0 Safari/537.36\r\nAccept-Encoding: gzip, deflate, br\r\n" \
-	"Accept-Language: en-US,en;q=0.9\r\nCookie: sluice-%c-derby=%.64s\r\n\r\n"
-
-// The requests of a kind.
-static struct requests {
-	char text[SETS][POLLS][REQUEST_BYTES_MAX];
-	uint32_t len[SETS][POLLS];
-} polls, pages, visits;
 
 // What is measured.
 struct kind {
 	const char *name;
-	const struct requests *requests;
+	const struct requests_kind *requests;
 	bool is_remembered; // the tokens are, by the connections
 	bool is_forwarded; // so there is no answer of ours, and no turn
 	bool is_cold; // turns only
@@ -56,7 +31,7 @@ struct kind {
 static struct stage stage;
 static struct fake_stream *streams[POLLS];
 static struct stream_driver_ops wire_ops;
-static const struct requests *wire_requests; // what the next turn brings
+static const struct requests_kind *wire_requests; // what the next turn brings
 static unsigned wire_set;
 static char wire_out[REPLY_BYTES_MAX];
 
@@ -84,40 +59,13 @@ static size_t wire_write(
 	return bytes;
 }
 
-static void sign(struct token token, char text[TOKEN_TEXT_BYTES])
-{
-	token.line_id = stage.derby->line_id;
-	token.visitor = random();
-	token.issued = stage.w->now_s;
-	token_sign(&stage.snapshot->secrets, &token, text);
-}
-
-static void write_requests(unsigned set, unsigned i)
-{
-	char ticket[TOKEN_TEXT_BYTES], pass[TOKEN_TEXT_BYTES];
-	uint64_t slot = stage.w->now_ms / PLACE_SLOT_MS + SLOTS_APART * (set * POLLS + i), key = 0;
-	for (unsigned n = 0; n < SLOTS_APART; n++)
-		key = place_mint(stage.derby, slot + n, 0);
-	sign((struct token){.kind = TOKEN_TICKET, .key = key}, ticket);
-	sign((struct token){.kind = TOKEN_PASS, .key = i + 1, .expires = UINT32_MAX}, pass);
-	polls.len[set][i] =
-		(uint32_t)snprintf(polls.text[set][i], REQUEST_BYTES_MAX, POLL_FORMAT, ticket);
-	pages.len[set][i] = (uint32_t)snprintf(
-		pages.text[set][i], REQUEST_BYTES_MAX, VISIT_FORMAT, 't', ticket);
-	visits.len[set][i] =
-		(uint32_t)snprintf(visits.text[set][i], REQUEST_BYTES_MAX, VISIT_FORMAT, 'p', pass);
-}
-
 static void begin(void)
 {
 	stage_begin(&stage);
 	for (unsigned i = 0; i < POLLS; i++)
 		streams[i] = stage_visitor(&stage);
 	stage_turn(&stage, 1);
-	for (unsigned set = 0; set < SETS; set++)
-		for (unsigned i = 0; i < POLLS; i++)
-			write_requests(set, i);
-	place_close(stage.derby, stage.w->now_ms / PLACE_SLOT_MS + SLOTS_APART * SETS * POLLS);
+	requests_begin(&stage);
 	wire_ops = *stage.fake.driver.ops;
 	wire_ops.poll = wire_poll;
 	wire_ops.write = wire_write;
@@ -133,7 +81,7 @@ static void cool(void)
 	rte_mb();
 }
 
-static uint64_t turn_cycles(const struct requests *requests, unsigned set)
+static uint64_t turn_cycles(const struct requests_kind *requests, unsigned set)
 {
 	wire_requests = requests;
 	wire_set = set;
@@ -152,7 +100,8 @@ static void measure_turns(const struct kind *kind, unsigned rounds)
 	for (unsigned round = 0; round < rounds; round++) {
 		if (kind->is_cold)
 			cool();
-		uint64_t took = turn_cycles(kind->requests, kind->is_remembered ? 0 : round % SETS);
+		uint64_t took = turn_cycles(
+			kind->requests, kind->is_remembered ? 0 : round % REQUESTS_SETS);
 		best = took < best ? took : best;
 	}
 	stage.fake.driver.ops = fake_ops;
@@ -235,7 +184,7 @@ static void measure_stages(const struct kind *kind, unsigned rounds)
 	memset(best, 0xff, sizeof(best));
 	memset(remembered, 0, sizeof(remembered));
 	for (unsigned round = 0; round < rounds; round++) {
-		unsigned set = kind->is_remembered ? 0 : round % SETS;
+		unsigned set = kind->is_remembered ? 0 : round % REQUESTS_SETS;
 		uint32_t job_count = 0;
 		for (unsigned s = 0; s < STAGE_COUNT; s++) {
 			uint64_t start = rte_rdtsc();
@@ -258,14 +207,15 @@ static void measure_stages(const struct kind *kind, unsigned rounds)
 int main(int count, char **words)
 {
 	static const struct kind kinds[] = {
-		{.name = "poll, MAC", .requests = &polls},
-		{"poll, remembered", &polls, .is_remembered = true},
-		{"cold, MAC", &polls, .is_cold = true},
-		{"cold, remembered", &polls, .is_remembered = true, .is_cold = true},
-		{.name = "page, MAC", .requests = &pages},
-		{"page, remembered", &pages, .is_remembered = true},
-		{"forwarded, MAC", &visits, .is_forwarded = true},
-		{"forwarded, remembered", &visits, .is_remembered = true, .is_forwarded = true},
+		{.name = "poll, MAC", .requests = &requests_polls},
+		{"poll, remembered", &requests_polls, .is_remembered = true},
+		{"cold, MAC", &requests_polls, .is_cold = true},
+		{"cold, remembered", &requests_polls, .is_remembered = true, .is_cold = true},
+		{.name = "page, MAC", .requests = &requests_pages},
+		{"page, remembered", &requests_pages, .is_remembered = true},
+		{"forwarded, MAC", &requests_visits, .is_forwarded = true},
+		{"forwarded, remembered", &requests_visits, .is_remembered = true,
+			.is_forwarded = true},
 	};
 	unsigned rounds = count > 1 ? (unsigned)strtoul(words[1], NULL, 10) : ROUNDS_DEFAULT;
 	if (!stage_open() || rounds == 0)

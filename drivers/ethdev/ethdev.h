@@ -24,7 +24,7 @@
 
 #define ETHDEV_PORTS_MAX 16u
 #define ETHDEV_WORKERS_MAX 64u
-#define ETHDEV_BURST_MAX 32u // frames of one ethdev_receive()
+#define ETHDEV_BURST_MAX 64u // frames of one ethdev_receive()
 #define ETHDEV_ROOM_MIN 8u // what it must have room for: vector drivers give no fewer
 #define ETHDEV_SEND_MAX 256u // frames of a port that wait for a worker's flush
 #define ETHDEV_GROUPS_MAX 40u // multicast addresses of one port

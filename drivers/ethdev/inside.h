@@ -47,6 +47,8 @@ struct ethdev_worker {
 	struct ticks ticks;
 	uint64_t now_us, second_us; // of this turn; of the last look at the devices
 	struct rte_mempool *buffers, *reserve;
+	struct rte_mbuf *spares[ETHDEV_BURST_MAX]; // taken from `buffers` in advance
+	unsigned spare_count;
 	struct rte_ring *received, *to_send; // from other workers; NULL with one worker
 	struct inside_queue *queues; // of each port
 	struct inside_bucket buckets[ETHDEV_PORTS_MAX][ETHDEV_CLASS_OTHER + 1];

@@ -2,13 +2,13 @@
 //
 // A buffer is taken by a worker, lies in one place at a time, and comes back; so a pool never runs
 // dry if it has as many buffers as all places together hold: descriptors of the queues, what waits
-// for a flush, dispatch rings, a burst in hand, caches. Answers are written into buffers of the
-// worker; but one who answers in the received buffer may, so that a port's buffers can lie in the
-// send queues of all ports too. Nothing above keeps a buffer beyond its turn, so the number of
-// connections matters only through the length of the queues: one frame of every 32nd connection can
-// come between two turns. With many connections that would be more than any turn leaves lying: it
-// is over in a fifth of a millisecond, in which even a million frames a second are 200, so ten
-// times that is enough.
+// for a flush, dispatch rings, a burst in hand, one taken in advance, caches. Answers are written
+// into buffers of the worker; but one who answers in the received buffer may, so that a port's
+// buffers can lie in the send queues of all ports too. Nothing above keeps a buffer beyond its
+// turn, so the number of connections matters only through the length of the queues: one frame of
+// every 32nd connection can come between two turns. With many connections that would be more than
+// any turn leaves lying: it is over in a fifth of a millisecond, in which even a million frames a
+// second are 200, so ten times that is enough.
 
 #include "drivers/ethdev/sizes.h"
 
@@ -50,7 +50,7 @@ static uint32_t buffer_bytes(uint16_t mtu)
 
 static uint32_t in_hand(const struct sizes *sizes)
 {
-	return 2 * ETHDEV_BURST_MAX + SIZES_BUFFER_CACHE * 3 / 2 + 2 * sizes->ring_len;
+	return 3 * ETHDEV_BURST_MAX + SIZES_BUFFER_CACHE * 3 / 2 + 2 * sizes->ring_len;
 }
 
 void sizes_of(const struct ethdev_plan *plan, struct sizes *sizes)

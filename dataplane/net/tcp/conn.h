@@ -79,6 +79,13 @@ struct tcp_conn {
 static_assert(sizeof(struct tcp_conn) == 128, "two cache lines");
 static_assert(offsetof(struct tcp_conn, snd_wnd) == 64, "what is in order is told from line 0");
 
+// What a write in hand has put at the end of its queue, where the writer has it.
+struct tcp_written {
+	const struct span *parts;
+	unsigned count; // at most TCP_PARTS_MAX
+	uint32_t bytes; // 0: no write is in hand, or not all of it was taken
+};
+
 struct tcp {
 	struct tcp_plan plan;
 	const struct tcp_io *io;
@@ -102,6 +109,7 @@ struct tcp {
 	struct tcp_kept *kept; // for those that keep runs: TCP_KEPT_MAX each
 	uint32_t free_kept, used_kept; // likewise
 	struct tcp_chunks send_chunks, receive_chunks;
+	struct tcp_written written;
 	uint32_t *listed; // connections to look at before the turn ends
 	uint32_t listed_count;
 	bool is_accepting, has_begun;

@@ -66,6 +66,21 @@ static void begin(struct tcp *t, struct tcp_conn *c, struct tcp_out *out, uint32
 	tcp_count(t, TCP_segments_out);
 }
 
+// The payload, as spans. An answer that leaves whole while it is written is read where its writer
+// has it: reading back what was copied a moment ago stalls.
+static void put_payload(
+	struct tcp *t, struct tcp_queue *queue, uint32_t offset, uint32_t len, struct tcp_out *out)
+{
+	const struct tcp_written *written = &t->written;
+	if (len == written->bytes && offset + len == queue->bytes) {
+		out->part_count = written->count;
+		memcpy(out->parts, written->parts, written->count * sizeof(out->parts[0]));
+	} else {
+		out->part_count =
+			chunks_at(&t->send_chunks, queue, offset, len, out->parts, TCP_PARTS_MAX);
+	}
+}
+
 uint32_t emit_data(
 	struct tcp *t, struct tcp_conn *c, struct tcp_work *work, uint32_t seq, uint32_t len)
 {
@@ -82,8 +97,7 @@ uint32_t emit_data(
 	if (payload > room)
 		payload = room;
 	if (payload > 0)
-		out.part_count = chunks_at(
-			&t->send_chunks, queue, offset, payload, out.parts, TCP_PARTS_MAX);
+		put_payload(t, queue, offset, payload, &out);
 	uint32_t taken = 0;
 	for (unsigned i = 0; i < out.part_count; i++)
 		taken += (uint32_t)out.parts[i].len;

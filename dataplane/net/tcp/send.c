@@ -80,15 +80,19 @@ size_t send_write(struct tcp *t, struct tcp_conn *c, const struct span *parts, u
 		return 0;
 	}
 	size_t taken = 0;
-	for (unsigned i = 0; i < count; i++) {
-		const size_t len = append(t, &work->send.queue, parts[i], held);
-		taken += len;
+	unsigned i = 0;
+	for (size_t len; i < count; i++, taken += len) {
+		len = append(t, &work->send.queue, parts[i], held);
 		if (len < parts[i].len) {
 			tcp_count(t, TCP_send_none);
+			taken += len;
 			break;
 		}
 	}
+	if (i == count && count <= TCP_PARTS_MAX)
+		t->written = (struct tcp_written){parts, count, (uint32_t)taken};
 	let_go(t, c, work);
+	t->written.bytes = 0;
 	if (output_unsent(c, &work->send) > t->plan.queue_high)
 		c->flags |= TCP_CONN_WAS_HIGH;
 	return taken;

@@ -16,6 +16,5 @@ uint64_t siphash(struct siphash_key key, const void *bytes, size_t len)
 	}
 	word = 0;
 	memcpy(&word, at, len % 8);
-	siphash_word(&s, le64toh(word) | (uint64_t)len << 56);
-	return siphash_end(&s);
+	return siphash_end(s, le64toh(word) | (uint64_t)len << 56);
 }

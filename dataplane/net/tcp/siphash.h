@@ -60,12 +60,20 @@ static inline void siphash_word(struct siphash_state *s, uint64_t word)
 	s->v0 ^= word;
 }
 
-// The hash, after the last word.
-static inline uint64_t siphash_end(struct siphash_state *s)
+// The hash, after all whole words; the state may go on to more of them.
+//   last  the bytes that are left, and the length in its top byte
+static inline uint64_t siphash_end(struct siphash_state s, uint64_t last)
 {
-	s->v2 ^= 0xff;
-	siphash_rounds(s, 4);
-	return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
+	siphash_word(&s, last);
+	s.v2 ^= 0xff;
+	siphash_rounds(&s, 4);
+	return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
+}
+
+// The last word of so many words.
+static inline uint64_t siphash_last(unsigned count)
+{
+	return (uint64_t)count << 59;
 }
 
 // Of `count` 64-bit words: the same as of their bytes in little-endian order.
@@ -74,6 +82,22 @@ static inline uint64_t siphash_words(struct siphash_key key, const uint64_t *wor
 	struct siphash_state s = siphash_begin(key);
 	for (unsigned i = 0; i < count; i++)
 		siphash_word(&s, words[i]);
-	siphash_word(&s, (uint64_t)count << 59); // the last word: the length in its top byte
-	return siphash_end(&s);
+	return siphash_end(s, siphash_last(count));
+}
+
+// SipHash-1-3 of them: enough where no hash is ever shown and only tables are to be kept even, as
+// its authors say and Linux, Python and Rust have it.
+static inline uint64_t siphash_words_13(
+	struct siphash_key key, const uint64_t *words, unsigned count)
+{
+	struct siphash_state s = siphash_begin(key);
+	for (unsigned i = 0; i <= count; i++) {
+		uint64_t word = i < count ? words[i] : siphash_last(count);
+		s.v3 ^= word;
+		siphash_rounds(&s, 1);
+		s.v0 ^= word;
+	}
+	s.v2 ^= 0xff;
+	siphash_rounds(&s, 3);
+	return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
 }

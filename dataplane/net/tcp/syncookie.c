@@ -11,6 +11,7 @@
 #include "dataplane/net/tcp/syncookie.h"
 
 #include "dataplane/net/tcp/tcp.h"
+#include "dataplane/net/tcp/tuple.h"
 
 #include <assert.h>
 #include <string.h>
@@ -58,24 +59,20 @@ void syncookie_turn(struct syncookie *syncookie, uint64_t now_us)
 		fill_slots(syncookie, now_us / SYNCOOKIE_SLOT_US);
 }
 
-static uint64_t hash_tuple(struct siphash_key key, const struct stream_address *local,
-	const struct stream_address *peer, unsigned told)
-{
-	uint64_t words[5];
-	memcpy(words, peer->ip, 16);
-	memcpy(words + 2, local->ip, 16);
-	words[4] = (uint64_t)told << 32 | (uint32_t)peer->port << 16 | local->port;
-	return siphash_words(key, words, 5);
-}
-
 // The two sealed parts for a key, in their places, and the free bit, by chance.
 static uint32_t seal(struct siphash_key key, const struct stream_address *local,
 	const struct stream_address *peer, unsigned told, uint32_t number)
 {
-	uint64_t words[] = {hash_tuple(key, local, peer, told), number};
-	uint32_t tuple = (uint32_t)(words[0] >> 32) & ~(UINT32_MAX >> (1 + TUPLE_BITS));
-	uint32_t sealed = (uint32_t)siphash_words(key, words, 2) & NUMBER_MASK;
-	return tuple | sealed << TOLD_BITS;
+	uint64_t words[TUPLE_WORDS_MAX];
+	unsigned count = tuple_words(local, peer, told, words);
+	struct siphash_state s = siphash_begin(key);
+	for (unsigned i = 0; i < count; i++)
+		siphash_word(&s, words[i]);
+	uint64_t tuple = siphash_end(s, siphash_last(count));
+	siphash_word(&s, number);
+	uint64_t sealed = siphash_end(s, siphash_last(count + 1));
+	return ((uint32_t)(tuple >> 32) & ~(UINT32_MAX >> (1 + TUPLE_BITS))) |
+	       ((uint32_t)sealed & NUMBER_MASK) << TOLD_BITS;
 }
 
 uint32_t syncookie_make(const struct syncookie *syncookie, const struct tcp_segment *syn)
@@ -112,7 +109,9 @@ enum syncookie_result syncookie_check(const struct syncookie *syncookie,
 uint32_t syncookie_ts_offset(const struct syncookie *syncookie, const struct stream_address *local,
 	const struct stream_address *peer)
 {
-	return (uint32_t)hash_tuple(syncookie->offsets, local, peer, 0);
+	uint64_t words[TUPLE_WORDS_MAX];
+	unsigned count = tuple_words(local, peer, 0, words);
+	return (uint32_t)siphash_words(syncookie->offsets, words, count);
 }
 
 uint32_t syncookie_ts_write(uint32_t ts_now, struct syncookie_options options)

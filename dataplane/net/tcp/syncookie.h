@@ -5,7 +5,7 @@
 //   31   30     22 21           4   3   2   0
 //   ┌────┬────────┬──────────────┬─────┬─────┐   free   may be turned by whoever sends it
 //   │free│ tuple  │    number    │ ts  │ mss │   tuple  SipHash of addresses, ports, the low bits
-//   └────┴────────┴──────────────┴─────┴─────┘   number SipHash of that and of the SYN's number
+//   └────┴────────┴──────────────┴─────┴─────┘   number SipHash of these and of the SYN's number
 //                                                ts     the SYN offered timestamps
 //                                                mss    index of syncookie_mss[]
 //

@@ -29,7 +29,7 @@ struct tcp;
 #define TCP_LISTENERS_MAX 64u
 #define TCP_PARTS_MAX 8u // pieces of one segment's payload
 #define TCP_MSS_MIN 536u // what a peer may make us go down to (RFC 9293 3.7.1; CVE-2019-11479)
-#define TCP_BURST_MAX 64u // segments of one tcp_input()
+#define TCP_BURST_MAX 80u // segments of one tcp_input()
 
 // Everything a `struct tcp` is built from; nothing is allocated after.
 struct tcp_plan {

@@ -71,17 +71,18 @@ static void test_frames_come_in(void **state)
 {
 	(void)state;
 	struct rte_mbuf *frames[ETHDEV_BURST_MAX];
-	for (int i = 0; i < 40; i++)
+	for (unsigned i = 0; i < ETHDEV_BURST_MAX + 8; i++)
 		rig_arrive(&port, 0, rig_frame("hello, waiting room", 19));
 	assert_int_equal(ethdev_receive(w, frames, ETHDEV_BURST_MAX), ETHDEV_BURST_MAX);
 	assert_int_equal(frames[0]->port, id());
-	assert_memory_equal(rte_pktmbuf_mtod(frames[31], char *), "hello, waiting room", 19);
+	assert_memory_equal(
+		rte_pktmbuf_mtod(frames[ETHDEV_BURST_MAX - 1], char *), "hello, waiting room", 19);
 	ethdev_free(w, frames, ETHDEV_BURST_MAX);
 	assert_int_equal(ethdev_receive(w, frames, ETHDEV_ROOM_MIN), 8);
 	ethdev_free(w, frames, 8);
 	assert_int_equal(ethdev_receive(w, frames, ETHDEV_BURST_MAX), 0);
-	assert_int_equal(rig_counter(w, ETHDEV_frames_in), 40);
-	assert_int_equal(rig_counter(w, ETHDEV_bytes_in), 40 * 19);
+	assert_int_equal(rig_counter(w, ETHDEV_frames_in), ETHDEV_BURST_MAX + 8);
+	assert_int_equal(rig_counter(w, ETHDEV_bytes_in), (ETHDEV_BURST_MAX + 8) * 19);
 }
 
 static void test_frames_leave_with_the_flush(void **state)

@@ -32,6 +32,15 @@ static void test_vectors(void **state)
 		assert_true(siphash(key, bytes, vectors[i].len) == vectors[i].hash);
 }
 
+// The first of the authors' vectors with one round and three.
+static void test_fewer_rounds(void **state)
+{
+	(void)state;
+	assert_true(siphash_words_13(key, NULL, 0) == UINT64_C(0xabac0158050fc4dc));
+	const uint64_t words[] = {1, 2};
+	assert_true(siphash_words_13(key, words, 1) != siphash_words_13(key, words, 2));
+}
+
 static void test_words_are_their_bytes(void **state)
 {
 	(void)state;
@@ -44,6 +53,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_vectors),
+		cmocka_unit_test(test_fewer_rounds),
 		cmocka_unit_test(test_words_are_their_bytes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
