@@ -10,7 +10,7 @@
 #include <string.h>
 
 // One copy for each width of registers that the processor may have; the loader picks.
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__clang__) // clang 14 names them so that nobody else finds them
 #define FOR_EACH_WIDTH __attribute__((target_clones("avx2", "default")))
 #else
 #define FOR_EACH_WIDTH
