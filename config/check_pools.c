@@ -36,13 +36,14 @@ static void check_pool(struct reading *r, const struct config_pool *pool)
 				reading_line(r, p, "name", READING_WHOLE));
 }
 
-// Without a pool there is nobody to be before or to share with.
+// Without a pool there is nobody to be before or to share with. (0 is of a room that was no
+// mapping, of which that has been said.)
 static void check_alone(struct reading *r, const struct config_room *room)
 {
 	static const char wrong[] = "needs a pool; allowed: with `pool`";
-	if (room->priority != 1)
+	if (room->priority > 1)
 		reading_fail(r, room, "priority", READING_WHOLE, wrong);
-	if (room->weight != 1)
+	if (room->weight > 1)
 		reading_fail(r, room, "weight", READING_WHOLE, wrong);
 }
 
@@ -64,10 +65,10 @@ static void check_share(struct reading *r, const struct config_room *room)
 
 static void check_lanes(struct reading *r, const struct config_room *room)
 {
-	if (room->lanes.count == 0 && room->line_priority != 1)
+	if (room->lanes.count == 0 && room->line_priority > 1)
 		reading_fail(r, room, "line_priority", READING_WHOLE,
 			"needs lanes; allowed: with `lanes`");
-	if (room->lanes.count == 0 && room->line_weight != 1)
+	if (room->lanes.count == 0 && room->line_weight > 1)
 		reading_fail(r, room, "line_weight", READING_WHOLE,
 			"needs lanes; allowed: with `lanes`");
 	for (uint32_t i = 0; i < room->lanes.count; i++) {

@@ -118,6 +118,58 @@ static struct claims *make_claims(struct store *store, const struct claims_sets 
 	return claims_create(&plan, store, sets, &seams);
 }
 
+// What is new cannot be read: nothing changes, whichever it is. `configs`: the one in force, and
+// two others.
+static void read_nothing(struct control *c, struct memory_store *memory, struct config **configs)
+{
+	static const enum store_kind kinds[] = {STORE_GRANTED, STORE_ROOM};
+	struct controller *cup = rooms_find(c, "cup")->controller;
+	for (int i = 0; i < 2; i++) {
+		memory->fails = kinds[i];
+		c->config = configs[1];
+		assert_int_equal(rooms_set(c), -EIO);
+		c->config = configs[2];
+		assert_int_equal(rooms_set(c), -EIO);
+		c->config = configs[0];
+		assert_null(rooms_find(c, "derby"));
+		assert_ptr_equal(rooms_find(c, "cup")->controller, cup);
+		assert_ptr_equal(rooms_find(c, "cup")->config, &configs[0]->sites.at->rooms.at[0]);
+		assert_true(claims_set_state(c->claims, 8, GATE_OPEN, false));
+		assert_false(claims_set_state(c->claims, 7, GATE_OPEN, false));
+		claims_turn(c->claims, NULL, 0, clock_monotonic_us() / 1000);
+	}
+}
+
+// Its two rooms share a pool, and cease to.
+static void share_a_pool(
+	struct control *c, struct memory_store *memory, struct config *two, struct config *other)
+{
+	// It shares a pool, with its slots; the pool goes, and it has its own again.
+	struct config_pool shop = {
+		.name = "shop", .capacity = 2, .rate.period_ms = 1000, .burst = 1};
+	two->pools = (struct config_pools){1, &shop};
+	two->sites.at->rooms.at[0].pool = two->sites.at->rooms.at[1].pool = "shop";
+	assert_int_equal(rooms_set(c), 0);
+	assert_int_equal(c->pool_count, 1);
+	assert_int_equal(c->pools[0].pool->taken, 2);
+	shop.capacity = 5;
+	two->sites.at->rooms.at[1].pool = NULL;
+	assert_int_equal(rooms_set(c), 0);
+	assert_int_equal(c->pools[0].pool->taken, 1);
+	assert_int_equal(c->pools[0].pool->limits.capacity, 5);
+
+	// A pool that was to come does not, when a room cannot be read.
+	memory->fails = STORE_GRANTED;
+	c->config = other;
+	other->sites.at->rooms.at[0].line_id = 9; // a new one
+	other->pools = (struct config_pools){1, &(struct config_pool){.name = "b", .burst = 1}};
+	assert_int_equal(rooms_set(c), -EIO);
+	assert_string_equal(c->pools[0].name, "shop");
+	memory->fails = 0;
+	other->pools.count = 0;
+	other->sites.at->rooms.at[0].line_id = 7;
+}
+
 static void test_reloads(void **state)
 {
 	(void)state;
@@ -140,23 +192,8 @@ static void test_reloads(void **state)
 	assert_int_equal(rooms_set(&c), 0);
 	assert_int_equal(sessions_of(&c, "cup"), 1);
 
-	// What is new cannot be read: nothing changes, whichever it is.
-	static const enum store_kind kinds[] = {STORE_GRANTED, STORE_ROOM};
 	struct controller *cup = rooms_find(&c, "cup")->controller;
-	for (int i = 0; i < 2; i++) {
-		memory.fails = kinds[i];
-		c.config = two;
-		assert_int_equal(rooms_set(&c), -EIO);
-		c.config = other;
-		assert_int_equal(rooms_set(&c), -EIO);
-		c.config = one;
-		assert_null(rooms_find(&c, "derby"));
-		assert_ptr_equal(rooms_find(&c, "cup")->controller, cup);
-		assert_ptr_equal(rooms_find(&c, "cup")->config, &one->sites.at->rooms.at[0]);
-		assert_true(claims_set_state(c.claims, 8, GATE_OPEN, false));
-		assert_false(claims_set_state(c.claims, 7, GATE_OPEN, false));
-		claims_turn(c.claims, NULL, 0, clock_monotonic_us() / 1000);
-	}
+	read_nothing(&c, &memory, (struct config *[]){one, two, other});
 
 	// It can: the room that stays is the same, the new one is what it was.
 	memory.fails = 0;
@@ -168,30 +205,7 @@ static void test_reloads(void **state)
 	assert_int_equal(rooms_state(rooms_find(&c, "derby")), GATE_CLOSED);
 	assert_string_equal(rooms_find(&c, "derby")->message, "over");
 
-	// It shares a pool, with its slots; the pool goes, and it has its own again.
-	struct config_pool shop = {
-		.name = "shop", .capacity = 2, .rate.period_ms = 1000, .burst = 1};
-	two->pools = (struct config_pools){1, &shop};
-	two->sites.at->rooms.at[0].pool = two->sites.at->rooms.at[1].pool = "shop";
-	assert_int_equal(rooms_set(&c), 0);
-	assert_int_equal(c.pool_count, 1);
-	assert_int_equal(c.pools[0].pool->taken, 2);
-	shop.capacity = 5;
-	two->sites.at->rooms.at[1].pool = NULL;
-	assert_int_equal(rooms_set(&c), 0);
-	assert_int_equal(c.pools[0].pool->taken, 1);
-	assert_int_equal(c.pools[0].pool->limits.capacity, 5);
-
-	// A pool that was to come does not, when a room cannot be read.
-	memory.fails = STORE_GRANTED;
-	c.config = other;
-	other->sites.at->rooms.at[0].line_id = 9; // a new one
-	other->pools = (struct config_pools){1, &(struct config_pool){.name = "b", .burst = 1}};
-	assert_int_equal(rooms_set(&c), -EIO);
-	assert_string_equal(c.pools[0].name, "shop");
-	memory.fails = 0;
-	other->pools.count = 0;
-	other->sites.at->rooms.at[0].line_id = 7;
+	share_a_pool(&c, &memory, two, other);
 
 	// It goes, and comes back.
 	two->pools.count = 0;
