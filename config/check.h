@@ -8,3 +8,6 @@ void check_run(struct reading *r);
 
 // Those of `driver: dpdk`.
 void check_ports(struct reading *r);
+
+// Those of a room's doors, events and windows.
+void check_doors(struct reading *r, const struct config_room *room);
