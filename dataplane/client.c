@@ -5,6 +5,7 @@
 
 #include "dataplane/act.h"
 #include "dataplane/burst.h"
+#include "dataplane/listing.h"
 
 #include <assert.h>
 #include <string.h>
@@ -166,6 +167,7 @@ static void data_came(struct worker *w, struct conn *conn, struct span data)
 		burst_offer(w, conn, data);
 		break;
 	case CONN_PARKED:
+	case CONN_LISTING:
 		client_keep_rest(w, conn, data);
 		break;
 	case CONN_EXCHANGE:
@@ -186,6 +188,7 @@ static void peer_ended(struct worker *w, struct conn *conn)
 			exchange_client_eof(conn->exchange);
 		break;
 	case CONN_PARKED:
+	case CONN_LISTING:
 		break; // answered all the same; closed after
 	default:
 		if (conn->state == CONN_HEAD && conn->buffered > 0)
@@ -245,6 +248,8 @@ void client_close(struct worker *w, struct conn *conn, bool reset)
 		exchange_client_closed(conn->exchange);
 	if (conn->state == CONN_PARKED)
 		w->parked_count--;
+	if (conn->state == CONN_LISTING)
+		listing_end(w, conn);
 	struct stream *stream = conn->stream;
 	if (conn->is_counted)
 		source_give(w->sources, conn->source_ip);
@@ -282,6 +287,9 @@ static void deadline_passed(struct worker *w, struct conn *conn)
 		inside_count(w, COUNTER_claim_timeout);
 		burst_offer_answered(w, conn, NULL);
 		break;
+	case CONN_LISTING:
+		listing_go_on(w, conn);
+		break;
 	default:
 		assert(conn->state == CONN_DISCARD);
 		inside_count(w, COUNTER_drain_timeout);
@@ -309,6 +317,15 @@ void client_resumed(struct worker *w)
 		if (conn->state == CONN_HEAD && conn->buffered > 0 && !conn->is_pending)
 			client_resume(w, conn);
 	}
+}
+
+void client_resume_later(struct worker *w, struct conn *conn)
+{
+	if (!conn->is_resumed)
+		w->resumed[w->resumed_count++] = conn;
+	assert(w->resumed_count <= w->conns.count_max);
+	conn->is_resumed = true;
+	client_set_deadline(w, conn, w->plan.head_timeout_ms);
 }
 
 void client_close_idle(struct worker *w)

@@ -12,10 +12,12 @@ static_assert(offsetof(struct conn, deadline) <= 64, "what every request needs i
 // Which moves are allowed: from each state, a bit per state.
 static const uint8_t conn_next[] = {
 	[CONN_FREE] = 1 << CONN_HEAD,
-	[CONN_HEAD] = 1 << CONN_PARKED | 1 << CONN_EXCHANGE | 1 << CONN_DISCARD | 1 << CONN_FREE,
+	[CONN_HEAD] = 1 << CONN_PARKED | 1 << CONN_EXCHANGE | 1 << CONN_DISCARD |
+		      1 << CONN_LISTING | 1 << CONN_FREE,
 	[CONN_PARKED] = 1 << CONN_HEAD | 1 << CONN_FREE,
 	[CONN_EXCHANGE] = 1 << CONN_HEAD | 1 << CONN_DISCARD | 1 << CONN_FREE,
 	[CONN_DISCARD] = 1 << CONN_FREE,
+	[CONN_LISTING] = 1 << CONN_HEAD | 1 << CONN_FREE,
 };
 
 int conn_table_init(struct conn_table *table, uint32_t serve_max, uint32_t reserve)

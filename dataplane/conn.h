@@ -1,8 +1,8 @@
 // A visitor's connection: what a worker keeps of one accepted stream.
 //
 // Life: HEAD (reading a head, or idle between two) → PARKED (control decides) → EXCHANGE (the
-// origin answers) → HEAD again, or DISCARD (answered before the body was read: sending side shut,
-// the rest thrown away) → gone.
+// origin answers) or LISTING (a draw's list goes out) → HEAD again, or DISCARD (answered before the
+// body was read: sending side shut, the rest thrown away) → gone.
 //
 //   - Every connection has a deadline, except in EXCHANGE, where the proxy keeps it.
 //   - `buffer` is held only while bytes must outlive the turn: an incomplete head, a parked
@@ -26,8 +26,10 @@ enum conn_state {
 	CONN_PARKED,
 	CONN_EXCHANGE,
 	CONN_DISCARD,
+	CONN_LISTING,
 };
 
+struct draw_list;
 struct exchange;
 struct worker;
 
@@ -53,7 +55,10 @@ struct conn {
 	uint8_t source_ip[16];
 	bool is_counted; // under that source; false: on the reserve, only to be told 503
 	struct conn *idle_next, *idle_previous;
-	uint32_t discarded; // CONN_DISCARD: bytes thrown away so far
+	uint32_t discarded; // CONN_DISCARD: bytes thrown away so far; CONN_LISTING: ms for which
+			    // the peer has taken nothing
+	struct draw_list *list; // CONN_LISTING
+	uint64_t list_sent; // lines of it
 
 	// CONN_EXCHANGE: what must be known of the request when its answer comes
 	struct worker *worker; // for the exchange's calls, which know only the connection

@@ -5,6 +5,7 @@
 //   client.c    events of visitors' streams: opened, data, end; input that must be kept; deadlines
 //   burst.c     requests of a turn: parsed, their tokens verified together, decided
 //   act.c       a decision carried out: an answer, a claim with the request parked
+//   listing.c   lists of draws, longer than any other answer
 //   forward.c   requests passed on to an origin
 //   report.c    claims and reports to control, answers from it
 #pragma once
@@ -122,6 +123,7 @@ struct worker {
 	struct preflights preflights[SITES_MAX];
 	struct renewal renewals[RENEWALS_MAX]; // by session id; a later one takes the place
 	uint32_t parked_count;
+	uint32_t listing_count; // lists of draws that are being sent
 
 	struct claim *reports; // a ring of WORKER_REPORTS_MAX
 	uint32_t report_first, report_count;

@@ -9,6 +9,7 @@
 // go on from `base` before them to `base + count` behind them.
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,6 +33,7 @@ struct draw_list {
 	uint64_t ratio; // see draw_list_init()
 	struct mac_key mac; // of seed ‖ salt
 	const uint64_t *hashes; // `count`, ascending
+	_Atomic uint32_t readers; // workers that send it as text: not to be freed
 };
 
 // Those of a line, by number, which is by key too. Immutable.
