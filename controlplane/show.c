@@ -37,9 +37,7 @@ static uint64_t now_ms(const struct control *c)
 
 static const char *state_name(const struct control_room *room)
 {
-	static const char *const names[] = {
-		[GATE_OPEN] = "open", [GATE_PAUSED] = "paused", [GATE_CLOSED] = "closed"};
-	return names[rooms_state(room)];
+	return rooms_state_names[rooms_state(room)];
 }
 
 // What fits a line of `show rooms`.

@@ -13,6 +13,7 @@ void decide_tell(struct decide_view *v, enum status_state state, const struct to
 // The answer is another one.
 void decide_tell_answer(struct decide_view *v, enum decide_answer answer);
 
+// Whether the answer is that of a status poll.
 static inline bool decide_tell_is_poll(const struct decide_view *v)
 {
 	return v->request->route == GATE_ROUTE_STATUS;

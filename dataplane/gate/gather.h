@@ -26,10 +26,11 @@ struct gather_ids {
 	uint64_t epoch; // which of the wishes of its room it was made for
 	uint64_t first_slot; // of its keys; 0: not known yet
 	uint64_t end_slot; // 0: its list is open
-	uint64_t reserved;
+	uint64_t salt_bytes; // of the draw; set when the list is closed, before end_slot
 	_Atomic uint64_t ready; // ids[] below this are allocated on disk
 	_Atomic uint64_t taken; // ids[] below this are taken, as far as they are below `max`
-	uint64_t reserved1[6];
+	uint8_t salt[32];
+	uint64_t reserved[2];
 	_Atomic uint64_t ids[]; // 0: taken and never written, by a process that was killed
 };
 

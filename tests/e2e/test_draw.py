@@ -1,0 +1,263 @@
+"""Goal: doors open once, and whoever gathered before them gets a place at random that anybody can
+check; nothing that happens to the process changes it."""
+import concurrent.futures
+import datetime
+import hashlib
+import hmac
+import time
+
+import pytest
+from sluice import JSON, room, token, wait_for
+
+GATHERED = 1  # flag of a token
+
+
+def moment(seconds):
+    """So many seconds from now, as the configuration wants it; and as unix seconds."""
+    at = int(time.time() + seconds)
+    zone = datetime.timezone(datetime.timedelta(hours=9))
+    return datetime.datetime.fromtimestamp(at, zone).isoformat(), at
+
+
+def doors(opens, prequeue="1h", **keys):
+    return room(**dict({"capacity": 2, "opens": opens, "prequeue": prequeue}, **keys))
+
+
+def gather(visitor, sluice, count):
+    people = [visitor(sluice) for _ in range(count)]
+    for one in people:
+        wait_for(lambda one=one: one.get("/derby/").headers["Sluice-State"] == "prequeue", 5, 0.1)
+    return people
+
+
+def draw_of(one):
+    return one.client.get("/.sluice/derby/draw").json()
+
+
+def hash_of(draw, ticket):
+    key = bytes.fromhex(draw["seed"]) + bytes.fromhex(draw["salt"] or "")
+    return hmac.new(key, token(ticket)["visitor"].to_bytes(8, "big"), "sha256").digest()[:8]
+
+
+def states(people):
+    return [one.status().json() for one in people]
+
+
+def wait_for_draw(one, seconds=10):
+    return wait_for(lambda: draw_of(one)["seed"] and draw_of(one), seconds, 0.05)
+
+
+@pytest.mark.smoke
+def test_gathered_are_drawn_and_late_ones_stand_behind(make, visitor):
+    opens, at = moment(4)
+    sluice = make(rooms=[doors(opens, capacity=2)])
+    people = gather(visitor, sluice, 20)
+    first = people[0]
+    commitment = draw_of(first)["commitment"]
+    assert draw_of(first)["seed"] is None and draw_of(first)["count"] is None
+    assert first.client.get("/.sluice/derby/draw/keys").status_code == 404
+    early = [one.ticket() for one in people]
+    for one in people:
+        status = one.status().json()
+        assert status["state"] == "prequeue" and status["opens"] == at
+        assert status["position"] is None and status["ahead"] is None
+        assert token(one.ticket())["flags"] == GATHERED
+    draw = wait_for_draw(first)
+    assert time.time() >= at + 1
+    assert hashlib.sha256(bytes.fromhex(draw["seed"])).hexdigest() == commitment
+    assert draw["commitment"] == commitment and draw["count"] == 20 and draw["salt"] is None
+
+    late = [visitor(sluice) for _ in range(3)]
+    for one in late:
+        one.get("/derby/")
+    keys = first.client.get("/.sluice/derby/draw/keys").text
+    assert hashlib.sha256(keys.encode()).hexdigest() == draw["list_sha256"]
+    lines = keys.split()
+    assert lines == sorted(lines) and len(lines) == 20
+    places = {}
+    for one, ticket in zip(people, early):
+        expected = lines.index(hash_of(draw, ticket).hex()) + 1
+        status = one.status().json()
+        assert status["position"] == expected and status["exact"] is True
+        if status["state"] == "waiting":
+            assert token(one.ticket())["flags"] == 0
+            assert token(one.ticket())["visitor"] == token(ticket)["visitor"]
+        places[expected] = status["state"]
+    assert sorted(places) == list(range(1, 21))
+    assert [one.status().json()["position"] for one in late] == [21, 22, 23]
+    wait_for(lambda: sum(one["state"] == "admitted" for one in states(people)) == 2, 10, 0.2)
+    assert sluice.show("room", "derby")["sessions"] == 2
+    inside = [one for one in people if one.passed()]
+    assert sorted(lines.index(hash_of(draw, ticket).hex()) + 1
+                  for one, ticket in zip(people, early) if one in inside) == [1, 2]
+
+
+def test_an_old_ticket_keeps_working(make, visitor):
+    opens, _ = moment(3)
+    sluice = make(rooms=[doors(opens, capacity=1)])
+    people = gather(visitor, sluice, 5)
+    early = [one.ticket() for one in people]
+    wait_for_draw(people[0])
+    before = [one.status().json()["position"] for one in people]
+    plain = visitor(sluice, headers=JSON)
+    for ticket, place in zip(early, before):
+        answer = plain.client.get("/.sluice/derby/status", headers={"Sluice-Ticket": ticket})
+        assert answer.json()["position"] == place
+        if answer.json()["state"] == "waiting":
+            assert token(answer.headers["Sluice-Ticket"])["flags"] == 0
+
+
+@pytest.mark.parametrize("when", ["before", "at", "after"])
+def test_kill_changes_nobodys_place(make, visitor, when):
+    opens, at = moment(4)
+    sluice = make(rooms=[doors(opens, capacity=1)])
+    people = gather(visitor, sluice, 15)
+    commitment = draw_of(people[0])["commitment"]
+    tickets = [one.ticket() for one in people]
+    if when == "at":
+        time.sleep(max(0, at + 1 - time.time()))  # the list is being closed and drawn
+    if when == "after":
+        wait_for_draw(people[0])
+    was = [one.status().json()["position"] for one in people] if when == "after" else None
+    sluice.kill()
+    sluice.start()
+    draw = wait_for_draw(people[0])
+    assert draw["commitment"] == commitment and draw["count"] == 15
+    lines = people[0].client.get("/.sluice/derby/draw/keys").text.split()
+    now = [one.status().json()["position"] for one in people]
+    assert now == [lines.index(hash_of(draw, ticket).hex()) + 1 for ticket in tickets]
+    assert was is None or now == was
+    late = visitor(sluice)
+    late.get("/derby/")
+    assert late.status().json()["position"] == 16
+    sluice.kill()
+    sluice.start()
+    assert [one.status().json()["position"] for one in people] == now
+    assert draw_of(people[0]) == draw
+
+
+def test_before_anybody_gathers(make, visitor):
+    opens, at = moment(3600)
+    sluice = make(rooms=[doors(opens, prequeue="10m")])
+    one = visitor(sluice)
+    answer = one.get("/derby/")
+    assert answer.headers["Sluice-State"] == "before" and one.ticket() is None
+    assert "0:59:" in answer.text or "1:00:00" in answer.text
+    status = one.client.get("/derby/", headers=JSON).json()
+    assert status["state"] == "before" and status["opens"] == at and status["position"] is None
+    assert one.status().status_code == 401
+    assert draw_of(one)["seed"] is None  # the seed's hash is known long before
+
+
+def test_doors_without_a_gathering(make, visitor):
+    opens, _ = moment(2)
+    closes, _ = moment(5)
+    sluice = make(rooms=[room(opens=opens, closes=closes, capacity=5)])
+    one = visitor(sluice)
+    assert one.get("/derby/").headers["Sluice-State"] == "before"
+    wait_for(lambda: one.get("/derby/").text.startswith("shop:"), 5, 0.1)
+    other = visitor(sluice)
+    wait_for(lambda: other.get("/derby/").headers.get("Sluice-State") == "closed", 6, 0.1)
+    assert one.get("/derby/").text.startswith("shop:")  # until the pass runs out
+    assert sluice.show("room", "derby")["state"] == "closed"
+
+
+def test_opened_and_closed_by_command(make, visitor):
+    opens, at = moment(3600)
+    sluice = make(rooms=[doors(opens, capacity=1)])
+    people = gather(visitor, sluice, 4)
+    sluice.cli("room", "derby", "salt", "C0ffee")
+    assert draw_of(people[0])["salt"] == "c0ffee"
+    sluice.cli("room", "derby", "open")
+    draw = wait_for_draw(people[0], 4)
+    assert draw["salt"] == "c0ffee" and draw["count"] == 4
+    lines = people[0].client.get("/.sluice/derby/draw/keys").text.split()
+    assert sorted(one.status().json()["position"] for one in people) == [1, 2, 3, 4]
+    assert {hash_of(draw, one.ticket() or one.passed()).hex() for one in people} == set(lines)
+    sluice.cli("room", "derby", "close")
+    assert visitor(sluice).get("/derby/").headers["Sluice-State"] == "closed"
+    sluice.kill()
+    sluice.start()
+    assert visitor(sluice).get("/derby/").headers["Sluice-State"] == "closed"
+    sluice.cli("room", "derby", "open")
+    assert visitor(sluice).get("/derby/").headers["Sluice-State"] == "waiting"
+    bad = sluice.cli("room", "derby", "salt", "xyz", check=False)
+    assert bad.returncode == 1 and "hex" in bad.stdout + bad.stderr
+
+
+def test_verify(make, visitor):
+    opens, _ = moment(3)
+    sluice = make(rooms=[doors(opens, capacity=1)])
+    people = gather(visitor, sluice, 6)
+    early = [one.ticket() for one in people]
+    undrawn = sluice.cli("draw", "verify", early[0], check=False)
+    assert undrawn.returncode == 1 and "not drawn" in undrawn.stdout + undrawn.stderr
+    wait_for_draw(people[0])
+    said = sluice.cli("draw", "verify", *early).stdout
+    for one in people:
+        assert f"place {one.status().json()['position']} of 6" in said
+    late = [one.ticket() for one in people if one.status().json()["state"] == "waiting"]
+    assert sluice.cli("draw", "verify", *late).stdout.count(" of 6") == len(late)
+    altered = early[0][:40] + ("A" if early[0][40] != "A" else "B") + early[0][41:]
+    assert sluice.cli("draw", "verify", altered, check=False).returncode == 1
+
+
+def test_tickets_of_another_opening_count_as_none(make, visitor):
+    opens, _ = moment(3)
+    closes, _ = moment(6)
+    again, _ = moment(10)
+    sluice = make(rooms=[room(capacity=1, events=[
+        {"opens": again, "prequeue": "3s"},
+        {"opens": opens, "closes": closes, "prequeue": "1h", "capacity": 2, "message": "one"}])])
+    people = gather(visitor, sluice, 5)
+    assert "one" in people[0].get("/derby/").text
+    early = people[0].ticket()
+    wait_for_draw(people[0])
+    assert sluice.show("room", "derby")["capacity"] == 2
+    wait_for(lambda: sum(one["state"] == "admitted" for one in states(people)) == 2, 8, 0.2)
+    fresh = visitor(sluice)
+    wait_for(lambda: fresh.get("/derby/").headers["Sluice-State"] == "prequeue", 8, 0.1)
+    assert sluice.show("room", "derby")["capacity"] == 1
+    assert token(fresh.ticket())["key"] != token(early)["key"]
+
+
+def test_a_gathering_that_is_full(make, visitor):
+    opens, _ = moment(3600)
+    sluice = make(rooms=[doors(opens)], top={"gathered_max": 3})
+    gather(visitor, sluice, 3)
+    one = visitor(sluice)
+    assert one.get("/derby/").headers["Sluice-State"] == "full" and one.ticket() is None
+
+
+def test_leaving_a_gathering(make, visitor):
+    opens, _ = moment(3600)
+    sluice = make(rooms=[doors(opens)])
+    one = gather(visitor, sluice, 1)[0]
+    assert one.client.post("/.sluice/derby/leave").status_code == 204
+    assert one.ticket() is None
+
+
+def test_a_list_longer_than_any_answer(make, visitor):
+    opens, at = moment(9)
+    sluice = make(rooms=[doors(opens, capacity=1)])
+    one = gather(visitor, sluice, 1)[0]
+
+    def join(_):
+        got = sluice.raw(b"GET /derby/ HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n"
+                         b"Connection: keep-alive\r\n\r\n" * 40
+                         + b"GET /derby/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        return got.count(b"Sluice-State: prequeue")
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        joined = 1 + sum(pool.map(join, range(80)))
+    assert joined > 3000 and time.time() < at
+    draw = wait_for_draw(one, 15)
+    assert draw["count"] == joined
+    got = sluice.raw(b"GET /.sluice/derby/draw/keys HTTP/1.1\r\nHost: localhost\r\n\r\n"
+                     b"GET /.sluice/derby/draw HTTP/1.1\r\nHost: localhost\r\n"
+                     b"Connection: close\r\n\r\n", seconds=10)
+    head, _, rest = got.partition(b"\r\n\r\n")
+    assert f"Content-Length: {17 * joined}".encode() in head
+    body, then = rest[:17 * joined], rest[17 * joined:]
+    assert hashlib.sha256(body).hexdigest() == draw["list_sha256"]
+    assert then.startswith(b"HTTP/1.1 200")  # what was sent behind is answered behind
