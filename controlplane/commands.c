@@ -325,11 +325,53 @@ static int command_ticket(
 	return 0;
 }
 
+// One ticket's place, worked out from its draw's seed and list alone.
+static int verify_one(struct control *c, const char *argument, FILE *text)
+{
+	struct token_wire wire;
+	struct token token;
+	uint64_t hash, place;
+	if (!token_decode((struct span){argument, strlen(argument)}, &wire, &token) ||
+		token.kind != TOKEN_TICKET || !mac_holds(c, &wire, &token)) {
+		fprintf(text, "%.8s...: no ticket that holds\n", argument);
+		return FAILED;
+	}
+	const struct control_room *room = rooms_find_line(c, token.line_id);
+	bool is_gathered = token.flags & TOKEN_FLAG_GATHERED;
+	const struct draw_list *list =
+		room && room->draws ? draws_place(room->draws, is_gathered ? token.key : 0,
+					      token.key, token.visitor, &hash, &place)
+				    : NULL;
+	if (!list) {
+		fprintf(text, "%.8s...: not drawn%s\n", argument,
+			is_gathered ? "" : ": its place is that of its arrival");
+		return FAILED;
+	}
+	fprintf(text,
+		"%.8s...: room %s, draw %" PRIu64 ", h %016" PRIx64 ", place %" PRIu64
+		" of %" PRIu64 "\n",
+		argument, room->config->name, list->number, hash, place + 1, list->count);
+	return 0;
+}
+
+static int command_draw(
+	void *context, unsigned count, const char *const *arguments, json_t **data, FILE *text)
+{
+	(void)data;
+	int ret = 0;
+	if (count < 2 || strcmp(arguments[0], "verify") != 0)
+		return usage(text, "draw verify TICKET...");
+	for (unsigned i = 1; i < count; i++)
+		if (verify_one(context, arguments[i], text))
+			ret = FAILED;
+	return ret;
+}
+
 int commands_create(struct control *c)
 {
 	static const struct admin_command commands[] = {{"reload", command_reload},
 		{"drain", command_drain}, {"show", command_show}, {"room", command_room},
-		{"secrets", command_secrets}, {"ticket", command_ticket}};
+		{"secrets", command_secrets}, {"ticket", command_ticket}, {"draw", command_draw}};
 	const char *path = state_path(c->state, STATE_ADMIN);
 	int ret = admin_create(
 		c->base, path, commands, sizeof(commands) / sizeof(commands[0]), c, &c->admin);

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#define KNOWN_MS 50u // by then every worker knows that an event has closed
 #define WINDOW (1ull << 62) // of an epoch: a window
 #define BY_NUMBER (1ull << 61) // and one by number
 
@@ -341,6 +342,22 @@ static void look_at_draws(struct control *c, struct control_room *room, uint64_t
 	}
 }
 
+// Whoever waited for an event that is over does so no more. Nobody drew a place since it closed,
+// but by a worker that did not know yet.
+static void end_events(struct control_room *room, uint64_t now_ms)
+{
+	uint64_t closed_ms = 0;
+	for (uint32_t i = 0; i < room->schedule.count; i++) {
+		const struct schedule_event *event = &room->events[i];
+		if (event->closes_ms > 0 && event->closes_ms <= room->schedule.now_ms &&
+			event->opens_ms <= room->schedule.opened_ms)
+			closed_ms = event->closes_ms;
+	}
+	uint64_t key = closed_ms > 0 ? place_key_of_ms(closed_ms + KNOWN_MS) : 0;
+	if (atomic_load(&room->line->floor) < key)
+		controller_lapse(room->controller, key, now_ms);
+}
+
 // Returns whether workers must hear of it.
 static bool turn_room(struct control *c, struct control_room *room, uint64_t now_ms)
 {
@@ -352,6 +369,7 @@ static bool turn_room(struct control *c, struct control_room *room, uint64_t now
 	room->doors = schedule_look(&room->schedule, now_ms);
 	if (room->schedule.opened_ms != opened_ms)
 		save_doors(c, room);
+	end_events(room, now_ms);
 	bool has_changed = update_event(room);
 	if (room->draws) {
 		draws_look(room->draws, &view);

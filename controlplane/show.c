@@ -54,7 +54,7 @@ static json_t *room_line(
 	set(line, "present", number(view->present));
 	set(line, "sessions", number(view->sessions));
 	set(line, "capacity",
-		room->config->capacity ? number(room->config->capacity) : json_null());
+		rooms_config(room)->capacity ? number(rooms_config(room)->capacity) : json_null());
 	set(line, "admitted", number(view->admitted_total));
 	set(line, "admit_rate", json_real(view->admit_rate));
 	return line;

@@ -216,6 +216,17 @@ void act_find_stale(struct worker *w, const struct item *item, bool adds, struct
 			&w->snapshot->map, &item->head, item->request.room, adds, w->now_s, stale);
 }
 
+// What follows the request waits until the list is out.
+static void begin_listing(struct worker *w, struct item *item, struct draw_list *list)
+{
+	item->is_done = true;
+	if (item->is_kept)
+		conn_drop(item->conn, w->buffers, item->skip + item->head.head_bytes);
+	else if (!client_keep_rest(w, item->conn, item->rest))
+		return;
+	listing_begin(w, item->conn, list);
+}
+
 static void reply(struct worker *w, struct item *item, const struct decision *decision)
 {
 	struct conn *conn = item->conn;
@@ -233,7 +244,7 @@ static void reply(struct worker *w, struct item *item, const struct decision *de
 		return;
 	conn->close_after = frame.close;
 	if (decision->answer == DECIDE_DRAW_KEYS && decision->list->count > 0) {
-		listing_begin(w, conn, decision->list);
+		begin_listing(w, item, decision->list);
 		return;
 	}
 	if (item->request.has_body) {

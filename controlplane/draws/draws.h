@@ -83,6 +83,7 @@ void draws_wish(struct draws_line *l, const struct draws_wish *wish);
 // Go on with all lines. Every turn of control. Returns whether a list was drawn.
 bool draws_turn(struct draws *d, uint64_t now_ms);
 
+// How things stand.
 void draws_look(const struct draws_line *l, struct draws_view *view);
 
 // The list that a ticket's place comes from, and that place from 0; NULL: not of a drawn gathering.

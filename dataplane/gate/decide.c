@@ -362,7 +362,7 @@ static void draw_place(struct decide_view *v)
 		return unavailable(v);
 	if (v->room->line_max != UINT64_MAX && decide_tell_waiting(v) >= v->room->line_max)
 		return decide_tell(v, STATUS_full, NULL, decide_tell_rest(v));
-	if (v->room->gather && decide_gather_join(v))
+	if ((v->room->gather || v->room->state == GATE_BEFORE) && decide_gather_join(v))
 		return;
 	uint64_t key = place_mint(v->line, v->in->now_ms / PLACE_SLOT_MS, v->in->appliance);
 	if (key == 0)

@@ -132,9 +132,11 @@ void decide_gather_tell(struct decide_view *v, const struct token *ticket)
 
 bool decide_gather_join(struct decide_view *v)
 {
-	const struct gather *gather = v->room->gather;
-	struct gather_ids *ids = atomic_load_explicit(&gather->open, memory_order_acquire);
-	if (!ids && v->room->state == GATE_BEFORE && atomic_load(&gather->numbers[0]) == 0) {
+	struct gather *gather = v->room->gather;
+	struct gather_ids *ids =
+		gather ? atomic_load_explicit(&gather->open, memory_order_acquire) : NULL;
+	bool is_coming = !ids && (!gather || atomic_load(&gather->numbers[0]) == 0);
+	if (is_coming && v->room->state == GATE_BEFORE) {
 		decide_tell(v, STATUS_before, NULL, after_moment(v, v->room->gathers_s, SOON_S));
 		return true;
 	}

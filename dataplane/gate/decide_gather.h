@@ -8,7 +8,7 @@
 void decide_gather_choose(struct decide_view *v);
 
 // Join the gathering of newcomers, if there is one; or say that the doors are closed. Returns false
-// if a place is to be drawn from the line. The room has gatherings.
+// if a place is to be drawn from the line. In a room with gatherings, or before its doors.
 bool decide_gather_join(struct decide_view *v);
 
 // Tell the holder of a ticket that is not called where they stand: in the line, or in a gathering,

@@ -87,6 +87,9 @@ def test_gathered_are_drawn_and_late_ones_stand_behind(make, visitor):
     assert [one.status().json()["position"] for one in late] == [21, 22, 23]
     wait_for(lambda: sum(one["state"] == "admitted" for one in states(people)) == 2, 10, 0.2)
     assert sluice.show("room", "derby")["sessions"] == 2
+    counted = {line["counter"]: line["value"] for line in sluice.show("counters")
+               if line["part"] == "worker"}
+    assert counted["gathered"] == 20 and counted["tickets"] == 23 and counted["draws"] >= 2
     inside = [one for one in people if one.passed()]
     assert sorted(lines.index(hash_of(draw, ticket).hex()) + 1
                   for one, ticket in zip(people, early) if one in inside) == [1, 2]
@@ -150,14 +153,13 @@ def test_before_anybody_gathers(make, visitor):
 
 
 def test_doors_without_a_gathering(make, visitor):
-    opens, _ = moment(2)
-    closes, _ = moment(5)
+    opens, _ = moment(4)
+    closes, _ = moment(7)
     sluice = make(rooms=[room(opens=opens, closes=closes, capacity=5)])
     one = visitor(sluice)
     assert one.get("/derby/").headers["Sluice-State"] == "before"
     wait_for(lambda: one.get("/derby/").text.startswith("shop:"), 5, 0.1)
-    other = visitor(sluice)
-    wait_for(lambda: other.get("/derby/").headers.get("Sluice-State") == "closed", 6, 0.1)
+    wait_for(lambda: visitor(sluice).get("/derby/").headers.get("Sluice-State") == "closed", 9, 0.1)
     assert one.get("/derby/").text.startswith("shop:")  # until the pass runs out
     assert sluice.show("room", "derby")["state"] == "closed"
 
