@@ -206,7 +206,7 @@ static bool do_stage(enum stage_of_poll which, struct span in, unsigned i, uint3
 		return requests_read[i].room;
 	case STAGE_tokens:
 		*job_count += gate_request_tokens(&requests_read[i], &w->snapshot->secrets,
-			&remembered[i], w->now_s, &w->jobs[*job_count]);
+			&w->print_key, &remembered[i], w->now_s, &w->jobs[*job_count]);
 		return true;
 	case STAGE_mac: // of all, at the first
 		if (i == 0 && *job_count > 0)

@@ -14,8 +14,8 @@ import socket
 import statistics
 import subprocess
 
-from world import BUILD, Failure, HOST, accepts, children_of, cores, folder, free_port, go_first, \
-    process, rss_kb, shop, sluice
+from world import BUILD, Failure, HOST, accepts, children_of, cores, ending_with_us, folder, \
+    free_port, go_first, process, rss_kb, shop, sluice
 
 TAKES = "takes about four minutes"
 PAIRS = 11
@@ -24,6 +24,7 @@ COUNTED_S = 1.5
 WRK_S = 1
 TICKETS_MINTED = 1_000_000
 WARM_TICKETS = 50_000  # every page of every pool that minting touches has been touched
+QUICK = {"PAIRS": 1, "COUNTED_S": 0.2, "TICKETS_MINTED": 1000, "WARM_TICKETS": 1000}
 BROWSER = {
     "User-Agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
                   "Chrome/126.0.0.0 Safari/537.36",
@@ -70,13 +71,13 @@ def run():
     with folder() as at, shop(at) as shop_port, \
             sluice(at, shop_port, room, 4096, goes_first=True, workers=[served]) as appliance:
         bench = Bench(at, appliance, loading)
-        figures = {"rss_growth_kb": bench.mint()}
+        yield {"rss_growth_kb": bench.mint()}
         bench.draw_tickets()
+        figures = {}
         with nginx(at, bench.answer_size(appliance.port), served) as (port, pid):
             for connections in CONNECTIONS:
                 figures.update(bench.compare(connections, port, children_of(pid)))
-        figures.update(bench.checked_share())
-    return figures
+        yield {**bench.checked_share(), **figures}
 
 
 def head(method_and_path, fields):
@@ -91,8 +92,8 @@ def load(core, port, requests, pids, *options):
                "--core", core, *options]
     for pid in pids:
         command += ["--pid", pid]
-    run = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                         timeout=600, preexec_fn=go_first)
+    run = subprocess.run(ending_with_us(command), capture_output=True, text=True, timeout=600,
+                         preexec_fn=go_first)
     if run.returncode != 0:
         raise Failure(run.stderr.strip())
     return json.loads(run.stdout)
@@ -182,8 +183,8 @@ class Bench:
         script.write_text(WRK_SCRIPT.format(polls=self.polls))
         command = ["wrk", "-t1", f"-c{connections}", f"-d{WRK_S}", "-s", script,
                    f"http://{HOST}:{port}/"]
-        run = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                             timeout=60, preexec_fn=self.go_first_on_core)
+        run = subprocess.run(ending_with_us(command), capture_output=True, text=True, timeout=60,
+                             preexec_fn=self.go_first_on_core)
         rate = re.search(r"Requests/sec:\s+([\d.]+)", run.stdout)
         if run.returncode != 0 or not rate or "Non-2xx" in run.stdout:
             raise Failure(f"wrk: {run.stdout}{run.stderr}")
@@ -222,10 +223,10 @@ def counter_of(rows, name):
     raise Failure(f"no counter {name}")
 
 
-def pairs_of(measure, ours, theirs):
-    """What both come to, PAIRS times, one right after the other."""
+def pairs_of(measure, ours, theirs, count=None):
+    """What both come to, PAIRS times or `count`, one right after the other."""
     pairs = []
-    for i in range(PAIRS):
+    for i in range(count or PAIRS):
         if i % 2 == 0:
             pairs.append((measure(ours), measure(theirs)))
         else:

@@ -1,6 +1,8 @@
 """What the suites start, on loopback and in a folder of their own: sluice, the shop, nginx.
 
-Everything is ended by pid and its folder removed when its `with` block is left, however that is.
+Everything is ended by pid and its folder removed when its `with` block is left. Where no block is
+left any more, because somebody has killed bench/run, the kernel ends what it started: see
+ending_with_us().
 """
 import contextlib
 import json
@@ -24,6 +26,18 @@ class Failure(Exception):
     """A figure could not be taken, and why."""
 
 
+def those_taken(*measures):
+    """All that they yield; then a Failure if one failed, which harms none of the others."""
+    failures = []
+    for measure in measures:
+        try:
+            yield from measure
+        except Failure as failure:
+            failures.append(str(failure))
+    if failures:
+        raise Failure("\n".join(failures))
+
+
 def free_port():
     with contextlib.closing(socket.socket()) as sock:
         sock.bind((HOST, 0))
@@ -40,6 +54,14 @@ def folder():
         shutil.rmtree(path, ignore_errors=True)
 
 
+def ending_with_us(command, signal_name="KILL"):
+    """The command, to be sent that signal when this process is gone, even by kill -9.
+
+    The command's own children are not: one that has some ends them itself, at SIGTERM.
+    """
+    return ["setpriv", "--pdeathsig", signal_name, "--", *(str(word) for word in command)]
+
+
 def go_first():
     """In a child: before all else that runs on this machine, where that is allowed.
 
@@ -53,10 +75,13 @@ def go_first():
 
 
 @contextlib.contextmanager
-def process(command, log, ready, goes_first=False):
-    """Start `command`; give it out once ready() is true; end it with SIGTERM."""
+def process(command, log, ready, goes_first=False, signal_name="TERM"):
+    """Start `command`; give it out once ready() is true; end it with SIGTERM.
+
+    signal_name: what it is sent when this process is gone.
+    """
     with open(log, "wb") as out:
-        child = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
+        child = subprocess.Popen(ending_with_us(command, signal_name), stdin=subprocess.DEVNULL,
                                  stdout=out, stderr=out,
                                  preexec_fn=go_first if goes_first else None)
     try:
@@ -90,8 +115,9 @@ class Sluice:
         self.path, self.port, self.child = path, port, child
 
     def show(self, *what):
+        # First as well: workers and generators that never sleep would leave it a hundredth.
         run = subprocess.run([BUILD / "sluice", "show", *what, "--json", "-c", self.path],
-                             capture_output=True, text=True, timeout=20)
+                             capture_output=True, text=True, timeout=20, preexec_fn=go_first)
         if run.returncode != 0:
             raise Failure(f"sluice show: {run.stderr}")
         return json.loads(run.stdout)
@@ -118,7 +144,7 @@ def sluice(at, origin_port, room, connections, goes_first=False, hosts=(HOST,), 
     log = at / "sluice.log"
     command = [BUILD / "sluice", "run", "-c", path]
     with process(command, log, lambda: ": ready" in log.read_text(errors="replace"),
-                 goes_first) as child:
+                 goes_first, "KILL") as child:  # SIGTERM would let it drain first
         pass_on_warnings(log)
         yield Sluice(path, port, child)
 

@@ -55,6 +55,14 @@ static bool has_tls(const struct config *config)
 	return false;
 }
 
+static bool has_proxy(const struct config *config)
+{
+	for (uint32_t i = 0; i < config->listen.count; i++)
+		if (config->listen.at[i].proxy_protocol)
+			return true;
+	return false;
+}
+
 static uint64_t buffer_count(const struct config *config, uint32_t worker_count)
 {
 	return times(config->buffers->per_worker, worker_count);
@@ -78,6 +86,8 @@ static uint64_t count_per(const struct config *config, const struct config_bill 
 		return config->connections;
 	case CONFIG_PER_SOCKET:
 		return config->driver == CONFIG_DRIVER_SOCKETS ? config->connections : 0;
+	case CONFIG_PER_PROXIED:
+		return has_proxy(config) ? config->connections : 0;
 	case CONFIG_PER_ORIGIN_CONNECTION:
 		return config->origin_connections;
 	case CONFIG_PER_ORIGIN_TLS:

@@ -184,9 +184,6 @@ static void check_listens(struct reading *r, const struct config_ports *ports)
 			reading_fail(r, listen, "address", READING_WHOLE,
 				"is no address of a port; allowed: one of dpdk.ports, 0.0.0.0 or "
 				"::");
-		if (listen->proxy_protocol)
-			reading_fail(r, listen, "proxy_protocol", READING_WHOLE,
-				"is not supported with driver: dpdk; allowed: false");
 	}
 }
 

@@ -162,6 +162,7 @@ struct config_ports {
 
 struct config_dpdk {
 	enum config_hugepages hugepages;
+	uint64_t resets; // in a second and worker; 0: as many as it has connections
 	struct config_ports ports;
 };
 
@@ -328,6 +329,7 @@ enum config_per {
 	CONFIG_PER_WORKER,
 	CONFIG_PER_CONNECTION,
 	CONFIG_PER_SOCKET, // connections, if they are the kernel's
+	CONFIG_PER_PROXIED, // connections, if a listener speaks the PROXY protocol
 	CONFIG_PER_ORIGIN_CONNECTION,
 	CONFIG_PER_ORIGIN_TLS, // origin_connections, if an origin has TLS
 	CONFIG_PER_TLS, // tls_connections, if a listener has TLS

@@ -12,6 +12,7 @@
 #include "dataplane/gate/place.h"
 #include "dataplane/tls/tls.h"
 #include "dataplane/worker.h"
+#include "drivers/proxy/proxy.h"
 #include "drivers/sockets/sockets.h"
 
 #include <string.h>
@@ -54,6 +55,7 @@ void bill_machine(struct config_machine *machine)
 	const struct config_bill_row known[] = {
 		{"connections", CONFIG_PER_CONNECTION, 1, worker_connection_bytes()},
 		{"streams", CONFIG_PER_SOCKET, 1, stream_bytes()},
+		{"PROXY headers", CONFIG_PER_PROXIED, 1, proxy_stream_bytes()},
 		{"network", CONFIG_PER_NETWORK_BYTE, 1, 1},
 		{"ports (DPDK's memory)", CONFIG_PER_PORT_BYTE, 1, 1},
 		{"streams to origins", CONFIG_PER_ORIGIN_CONNECTION, 1, stream_bytes()},

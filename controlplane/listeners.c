@@ -3,17 +3,23 @@
 #include "controlplane/listeners.h"
 
 #include "controlplane/log.h"
+#include "drivers/proxy/proxy.h"
 #include "drivers/sockets/sockets.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
 #define PROXY_HEADER_MS 5000u // a PROXY header must be there by then
+#define STREAMS_RESERVE (SOCKETS_RESERVE + 1u) // above a worker's share, which may be none
 #define RECEIVE_BYTES 4096u // a head fits most times; bodies come in several
 #define CONNECTS_RESERVE 64u // closed ones, whose places the driver frees in its next turn
 #define RECEIVE_COUNT_MAX 4096u // per worker; they are held only within a turn
+
+static_assert(LISTENERS_MAX <= PROXY_LISTENERS_MAX, "a bit each");
+static_assert(WORKER_RESERVE <= SOCKETS_RESERVE, "of either driver");
 
 static struct stream_address address_of(const struct config_address *from)
 {
@@ -63,7 +69,6 @@ static struct sockets_plan plan_of(const struct config *config, unsigned worker_
 		.send_count = (uint32_t)config->buffers->per_worker,
 		.queue_high = config->buffers->queue_bytes,
 		.linger_ms = (uint32_t)config->http->send_timeout_ms,
-		.proxy_header_ms = PROXY_HEADER_MS,
 		.listener_count = is_all ? config->listen.count : 0};
 	if (plan.streams_max == 0)
 		plan.streams_max = 1;
@@ -77,7 +82,6 @@ int listeners_driver(const struct config *config, struct listeners *listeners, u
 	for (unsigned i = 0; i < listeners->count; i++)
 		plan.listeners[i] = (struct sockets_listener){
 			.address = address_of(&config->listen.at[i].address),
-			.proxy_protocol = config->listen.at[i].proxy_protocol,
 			.fd = listeners->fds[i][worker]};
 	int ret = sockets_create(&plan, driver);
 	if (ret < 0) {
@@ -91,6 +95,22 @@ int listeners_driver(const struct config *config, struct listeners *listeners, u
 		log_warning("worker %u: io_uring is refused here (%s): using epoll", worker,
 			strerror(refused));
 	return 0;
+}
+
+int listeners_proxy(
+	const struct config *config, unsigned worker_count, struct stream_driver **driver)
+{
+	struct proxy_plan plan = {
+		.streams_max = (uint32_t)(config->connections / worker_count) + STREAMS_RESERVE,
+		.header_ms = PROXY_HEADER_MS};
+	for (uint32_t i = 0; i < config->listen.count; i++)
+		plan.listeners |= (uint64_t)config->listen.at[i].proxy_protocol << i;
+	if (plan.listeners == 0)
+		return 0;
+	int ret = proxy_create(&plan, *driver, driver);
+	if (ret < 0)
+		log_error("PROXY headers: %s", strerror(-ret));
+	return ret;
 }
 
 void listeners_close(struct listeners *listeners)

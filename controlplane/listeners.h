@@ -20,5 +20,10 @@ int listeners_open(const struct config *config, unsigned worker_count, struct li
 int listeners_driver(const struct config *config, struct listeners *listeners, unsigned worker,
 	unsigned worker_count, struct stream_driver **driver);
 
+// Where a listener speaks the PROXY protocol, put a driver over one worker's, whichever that is,
+// that takes its headers off. Returns 0 or -errno, logged; *driver is then as it was.
+int listeners_proxy(
+	const struct config *config, unsigned worker_count, struct stream_driver **driver);
+
 // Close what no driver has taken.
 void listeners_close(struct listeners *listeners);

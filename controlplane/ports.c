@@ -3,10 +3,13 @@
 //
 // How TCP's pools follow from `connections` and `buffers`:
 //
-//   works     a quarter of the connections have something under way at once, but at least 4,096
+//   works     an eighth of the connections have something under way at once, but at least 4,096
 //   chunks    as many bytes as the sockets driver has send buffers, in pieces of one segment; a
 //             quarter of it for what comes out of order
-//   waits     two for each connection: a poller that closes leaves one each time
+//   waits     one for each connection, but at least 65,536: a poller that closes leaves one each
+//             time, and the oldest makes room
+//   resets    one a second for each connection, so that all whom the last process knew are told
+//             within a second that it is gone, and no flood gets more out of us than that
 
 #include "controlplane/ports.h"
 
@@ -20,6 +23,7 @@
 #include <unistd.h>
 
 #define WORKS_MIN 4096u
+#define WAITS_MIN 65536u
 #define CHUNK_BYTES 2048u
 #define WAIT_US 60000000u // TIME_WAIT
 #define IDLE_US 4000000000u // above an hour, the most that a worker's own deadlines are
@@ -58,12 +62,13 @@ static void fill_groups(const struct config_port *port, struct ethdev_port_plan 
 	}
 }
 
-static void devices_plan(
-	const struct config *config, uint32_t worker_count, struct ethdev_plan *plan)
+static void devices_plan(const struct config *config, uint32_t worker_count, bool has_hugepages,
+	struct ethdev_plan *plan)
 {
 	const struct config_ports *ports = &config->dpdk->ports;
 	*plan = (struct ethdev_plan){.worker_count = worker_count,
 		.connections = (uint32_t)config->connections,
+		.has_hugepages = has_hugepages,
 		.port_count = ports->count};
 	for (uint32_t i = 0; i < ports->count; i++) {
 		const struct config_port *from = &ports->at[i];
@@ -81,11 +86,13 @@ static void fill_tcp(const struct config *config, uint32_t worker_count, struct 
 {
 	const struct config_buffers *buffers = config->buffers;
 	uint32_t share = (uint32_t)(config->connections / worker_count);
+	share = share ? share : 1;
+	uint32_t resets = (uint32_t)config->dpdk->resets;
 	uint32_t chunks = (uint32_t)(buffers->per_worker * buffers->size_bytes / CHUNK_BYTES);
-	*tcp = (struct tcp_plan){.connections_max = share ? share : 1,
+	*tcp = (struct tcp_plan){.connections_max = share,
 		.reserve = WORKER_RESERVE,
-		.wait_max = 2 * (share ? share : 1),
-		.works_max = share / 4 > WORKS_MIN ? share / 4 : WORKS_MIN,
+		.wait_max = share > WAITS_MIN ? share : WAITS_MIN,
+		.works_max = share / 8 > WORKS_MIN ? share / 8 : WORKS_MIN,
 		.send_chunks = chunks,
 		.receive_chunks = chunks / 4,
 		.chunk_bytes = CHUNK_BYTES,
@@ -100,6 +107,7 @@ static void fill_tcp(const struct config *config, uint32_t worker_count, struct 
 		.linger_us = (uint32_t)(config->http->send_timeout_ms * 1000),
 		.delayed_ack_us = DELAYED_ACK_US,
 		.challenge_rate = CHALLENGES_PER_SECOND,
+		.reset_rate = resets ? resets : share,
 		.listener_count = config->listen.count};
 	for (uint32_t i = 0; i < config->listen.count; i++) {
 		const struct config_address *from = &config->listen.at[i].address;
@@ -163,7 +171,7 @@ int ports_open(const struct config *config, unsigned worker_count, struct ports 
 {
 	struct ethdev_plan plan;
 	char error[ETHDEV_ERROR_BYTES];
-	devices_plan(config, worker_count, &plan);
+	devices_plan(config, worker_count, true, &plan);
 	network_plan(config, worker_count, &ports->plan);
 	int ret = ethdev_open(&plan, &ports->devices, error);
 	if (ret < 0) {
@@ -200,13 +208,19 @@ void ports_close(struct ports *ports)
 	ethdev_close(ports->devices);
 }
 
-uint64_t ports_bytes(const struct config *config, uint32_t worker_count)
+static uint64_t bytes_in(const struct config *config, uint32_t worker_count, bool has_hugepages)
 {
 	struct ethdev_plan plan;
 	if (!is_used(config) || config->dpdk->ports.count == 0)
 		return 0;
-	devices_plan(config, worker_count, &plan);
+	devices_plan(config, worker_count, has_hugepages, &plan);
 	return ethdev_bytes(&plan);
+}
+
+uint64_t ports_bytes(const struct config *config, uint32_t worker_count)
+{
+	bool has_hugepages = config->dpdk && config->dpdk->hugepages == CONFIG_HUGEPAGES_REQUIRED;
+	return bytes_in(config, worker_count, has_hugepages);
 }
 
 uint64_t ports_network_bytes(const struct config *config, uint32_t worker_count)
@@ -229,10 +243,12 @@ void ports_eal(const struct config *config, const struct config_machine *machine
 	*eal = (struct process_eal){0};
 	if (!is_used(config))
 		return;
-	eal->bytes = ports_bytes(config, worker_count);
+	eal->bytes = bytes_in(config, worker_count, true);
 	eal->has_hugepages = config->dpdk->hugepages == CONFIG_HUGEPAGES_REQUIRED ||
 			     (config->dpdk->hugepages == CONFIG_HUGEPAGES_AUTO &&
 				     are_hugepages_enough(machine, process_eal_bytes(eal)));
+	if (!eal->has_hugepages)
+		eal->bytes = bytes_in(config, worker_count, false);
 	for (uint32_t i = 0; i < config->dpdk->ports.count; i++) {
 		const char *device = config->dpdk->ports.at[i].device;
 		if (ethdev_is_pci(device))

@@ -23,6 +23,7 @@
 #include "controlplane/store/store_sqlite.h"
 #include "controlplane/trusts.h"
 #include "controlplane/turn.h"
+#include "drivers/proxy/proxy.h"
 #include "drivers/sockets/sockets.h"
 
 #include <rte_rcu_qsbr.h>
@@ -297,12 +298,19 @@ static int make_drivers(struct control *c, struct listeners *listeners, struct w
 		return ret;
 	if (c->config->driver == CONFIG_DRIVER_SOCKETS) {
 		plan->driver = sockets;
-		return 0;
+	} else {
+		plan->outer = sockets;
+		plan->refuses_when_draining = true; // the port is ours: docs/decisions/0013
+		ret = ports_driver(&c->ports, plan->index, &plan->driver);
 	}
-	plan->outer = sockets;
-	ret = ports_driver(&c->ports, plan->index, &plan->driver);
-	if (ret < 0)
-		stream_destroy(sockets);
+	if (ret == 0)
+		ret = listeners_proxy(c->config, c->worker_count, &plan->driver);
+	if (ret < 0) {
+		if (plan->driver)
+			stream_destroy(plan->driver);
+		if (plan->outer)
+			stream_destroy(plan->outer);
+	}
 	return ret;
 }
 
@@ -430,7 +438,7 @@ void run_drain(struct control *c)
 // these are those with anything unacknowledged: a peer that never ends its half is not waited for.
 static uint32_t streams_unsent(const struct control *c, const struct worker *worker)
 {
-	const struct stream_driver *driver = worker_driver(worker);
+	const struct stream_driver *driver = proxy_inner(worker_driver(worker));
 	if (c->started->driver != CONFIG_DRIVER_SOCKETS)
 		return atomic_load(&net_tcp_stats(driver)->working);
 	uint32_t open = atomic_load(&sockets_stats(driver)->accepted_open);

@@ -8,6 +8,7 @@
 #include "dataplane/gate/token.h"
 #include "dataplane/tls/fault.h"
 #include "dataplane/tls/tls.h"
+#include "drivers/proxy/proxy.h"
 #include "drivers/sockets/sockets.h"
 
 #include <stdlib.h>
@@ -151,9 +152,22 @@ static void add_socket_counters(struct control *c, json_t *list)
 	for (int which = 0; which < SOCKETS_COUNTERS_COUNT; which++) {
 		uint64_t sum = 0;
 		for (unsigned i = 0; i < c->worker_count; i++)
-			sum += sockets_stats(worker_outer(c->workers[i]))->counters[which];
+			sum += sockets_stats(proxy_inner(worker_outer(c->workers[i])))
+				       ->counters[which];
 		add_counter(list, "sockets", sockets_counter_name((enum sockets_counter)which),
 			sockets_counter_text((enum sockets_counter)which), sum);
+	}
+}
+
+static void add_proxy_counters(struct control *c, json_t *list)
+{
+	for (int which = 0; which < PROXY_COUNTERS_COUNT; which++) {
+		enum proxy_counter counter = (enum proxy_counter)which;
+		uint64_t sum = 0;
+		for (unsigned i = 0; i < c->worker_count; i++)
+			sum += proxy_counted(worker_driver(c->workers[i]), counter);
+		add_counter(list, "proxy", proxy_counter_name(counter), proxy_counter_text(counter),
+			sum);
 	}
 }
 
@@ -171,8 +185,8 @@ static void add_port_counters(struct control *c, json_t *list)
 	if (c->started->driver != CONFIG_DRIVER_DPDK)
 		return;
 	ADD(ethdev, ETHDEV, ethdev_stats(ethdev_worker(c->ports.devices, i)))
-	ADD(net, NET, net_stats(worker_driver(c->workers[i])))
-	ADD(tcp, TCP, net_tcp_stats(worker_driver(c->workers[i])))
+	ADD(net, NET, net_stats(proxy_inner(worker_driver(c->workers[i]))))
+	ADD(tcp, TCP, net_tcp_stats(proxy_inner(worker_driver(c->workers[i]))))
 #undef ADD
 }
 
@@ -211,6 +225,7 @@ json_t *show_counters(struct control *c)
 	const struct claims_counters *claims = claims_counters(c->claims);
 	add_worker_counters(c, list);
 	add_socket_counters(c, list);
+	add_proxy_counters(c, list);
 	add_port_counters(c, list);
 	add_origin_counters(c, list);
 	add_tls_counters(c, list, "tls", worker_tls);

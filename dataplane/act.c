@@ -174,8 +174,8 @@ static bool park(struct worker *w, struct item *item, const struct decision *dec
 		return false;
 	struct span whole = {item->head.bytes, item->head.head_bytes + item->rest.len};
 	if (item->is_kept && item->skip > 0)
-		conn_drop(conn, w->buffers, item->skip);
-	if (!item->is_kept && !conn_keep(conn, w->buffers, w->plan.buffer_bytes, whole)) {
+		conn_drop(&w->conns, conn, item->skip);
+	if (!item->is_kept && !conn_keep(&w->conns, conn, whole)) {
 		inside_count(w, COUNTER_buffers_exhausted);
 		client_close(w, conn, true); // its answer will find it gone
 		return false;
@@ -221,7 +221,7 @@ static void begin_listing(struct worker *w, struct item *item, struct draw_list 
 {
 	item->is_done = true;
 	if (item->is_kept)
-		conn_drop(item->conn, w->buffers, item->skip + item->head.head_bytes);
+		conn_drop(&w->conns, item->conn, item->skip + item->head.head_bytes);
 	else if (!client_keep_rest(w, item->conn, item->rest))
 		return;
 	listing_begin(w, item->conn, list);

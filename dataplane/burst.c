@@ -44,35 +44,36 @@ static void refuse(struct worker *w, struct conn *conn, struct span input, enum 
 
 // The head is not whole: what came must outlive the turn, and the head has a deadline from its
 // first byte.
-static void wait_for_more(struct worker *w, struct conn *conn, struct span data)
+static void wait_for_more(struct worker *w, struct conn *conn, struct span data, uint32_t scanned)
 {
-	if (data.len > 0 && !conn_keep(conn, w->buffers, w->plan.buffer_bytes, data)) {
+	if (data.len > 0 && !conn_keep(&w->conns, conn, data)) {
 		inside_count(w, COUNTER_buffers_exhausted);
 		act_refuse(w, conn, 503);
 		return;
 	}
+	if (conn->kept)
+		conn_kept(&w->conns, conn)->scanned = scanned;
 	if (conn->has_ended) {
 		client_close(w, conn, false);
 		return;
 	}
-	if (conn->is_idle && conn->buffered > 0) {
-		conn_set_idle(&w->conns, conn, false);
+	if (conn->list == CONN_IDLE && conn->kept) {
+		conn_leave(&w->conns, conn, CONN_IDLE);
 		client_set_deadline(w, conn, w->plan.head_timeout_ms);
 	}
 }
 
 // Read the head at the start of `input` into the burst. Returns HTTP_OK if a request was added.
+//   scanned  of the input, looked at before; and by now
 static enum http_result read_head(
-	struct worker *w, struct conn *conn, struct span input, bool is_kept)
+	struct worker *w, struct conn *conn, struct span input, bool is_kept, uint32_t *scanned)
 {
 	struct item *item = &w->items[w->item_count];
 	size_t skip = http_head_skip(input);
 	struct span from = span_from(input, skip);
-	enum http_result result =
-		http_request_read(from, &w->plan.limits, &conn->scanned, &item->head);
+	enum http_result result = http_request_read(from, &w->plan.limits, scanned, &item->head);
 	if (result != HTTP_OK)
 		return result;
-	conn->scanned = 0;
 	item->conn = conn;
 	item->skip = (uint32_t)skip;
 	item->rest = span_from(from, item->head.head_bytes);
@@ -81,8 +82,6 @@ static enum http_result read_head(
 	item->answer = NULL;
 	item->answer_is_late = false;
 	gate_request_read(&w->snapshot->map, &item->head, item->scratch, &item->request);
-	__builtin_prefetch(&conn->remembered); // for when all heads are read
-	__builtin_prefetch(&conn->remembered.pass);
 	w->item_count++;
 	return HTTP_OK;
 }
@@ -92,7 +91,7 @@ static void hold(struct worker *w, struct conn *conn, struct span data)
 {
 	stream_pause(inside_driver(w, conn), conn->stream);
 	if (client_keep_rest(w, conn, data))
-		conn_set_idle(&w->conns, conn, false);
+		conn_leave(&w->conns, conn, CONN_IDLE);
 }
 
 void burst_offer(struct worker *w, struct conn *conn, struct span data)
@@ -106,20 +105,21 @@ void burst_offer(struct worker *w, struct conn *conn, struct span data)
 	}
 	if (w->item_count == BURST_MAX)
 		burst_run(w);
-	bool is_kept = conn->buffered > 0;
-	if (is_kept && data.len > 0 && !conn_keep(conn, w->buffers, w->plan.buffer_bytes, data)) {
+	const struct conn_kept *kept = conn_kept(&w->conns, conn);
+	if (kept && data.len > 0 && !conn_keep(&w->conns, conn, data)) {
 		inside_count(w, COUNTER_pipeline_full);
 		act_refuse(w, conn, 431);
 		return;
 	}
-	struct span input = is_kept ? (struct span){conn->buffer, conn->buffered} : data;
-	enum http_result result = read_head(w, conn, input, is_kept);
+	struct span input = kept ? (struct span){kept->at, kept->bytes} : data;
+	uint32_t scanned = kept ? kept->scanned : 0;
+	enum http_result result = read_head(w, conn, input, kept, &scanned);
 	if (result == HTTP_MORE) {
-		wait_for_more(w, conn, is_kept ? (struct span){0} : data);
+		wait_for_more(w, conn, kept ? (struct span){0} : data, scanned);
 	} else if (result != HTTP_OK) {
 		refuse(w, conn, input, result);
 	} else {
-		conn_set_idle(&w->conns, conn, false);
+		conn_leave(&w->conns, conn, CONN_IDLE);
 		conn->is_pending = true;
 		inside_count(w, COUNTER_requests);
 	}
@@ -133,8 +133,10 @@ void burst_offer_answered(struct worker *w, struct conn *conn, const struct clai
 	conn_set_state(conn, CONN_HEAD);
 	w->parked_count--;
 	struct item *item = &w->items[w->item_count];
-	struct span kept = {conn->buffer, conn->buffered};
-	enum http_result result = read_head(w, conn, kept, true);
+	const struct conn_kept *kept = conn_kept(&w->conns, conn);
+	uint32_t scanned = 0;
+	enum http_result result =
+		read_head(w, conn, (struct span){kept->at, kept->bytes}, true, &scanned);
 	assert(result == HTTP_OK); // it was read before
 	item->answer = answer;
 	item->answer_is_late = !answer;
@@ -159,7 +161,7 @@ static void verify(struct worker *w)
 	for (uint32_t i = 0; i < w->item_count; i++) {
 		struct item *item = &w->items[i];
 		uint32_t jobs = gate_request_tokens(&item->request, &w->snapshot->secrets,
-			&item->conn->remembered, w->now_s, &w->jobs[job_count]);
+			&w->print_key, &item->conn->remembered, w->now_s, &w->jobs[job_count]);
 		job_count += jobs;
 		count_tokens(w, item, GATE_TOKEN_VALID, COUNTER_tokens_remembered);
 	}
@@ -176,7 +178,7 @@ static void verify(struct worker *w)
 // Nothing is left of its input: it may be idle, and is read again if it was not.
 static void be_idle(struct worker *w, struct conn *conn, bool was_kept)
 {
-	conn_set_idle(&w->conns, conn, true);
+	conn_enter(&w->conns, conn, CONN_IDLE);
 	if (was_kept)
 		stream_resume(inside_driver(w, conn), conn->stream);
 }
@@ -188,8 +190,8 @@ static void go_on(struct worker *w, const struct after *after)
 	if (conn->state != CONN_HEAD || after->is_done)
 		return; // acting took care of the rest
 	if (after->is_kept)
-		conn_drop(conn, w->buffers, after->done);
-	bool has_more = after->is_kept ? conn->buffered > 0 : after->rest.len > 0;
+		conn_drop(&w->conns, conn, after->done);
+	bool has_more = after->is_kept ? conn->kept : after->rest.len > 0;
 	if (has_more)
 		burst_offer(w, conn, after->is_kept ? (struct span){0} : after->rest);
 	else if (conn->has_ended)

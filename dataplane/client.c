@@ -8,13 +8,13 @@
 #include "dataplane/listing.h"
 
 #include <assert.h>
-#include <string.h>
 
 static void opened(struct worker *w, struct stream *stream, bool is_secure);
 static void shaken(struct worker *w, struct conn *conn);
 static void data_came(struct worker *w, struct conn *conn, struct span data);
 static void peer_ended(struct worker *w, struct conn *conn);
 static void client_resume(struct worker *w, struct conn *conn);
+static void end(struct worker *w, struct conn *conn);
 
 void client_event(struct worker *w, const struct stream_event *event)
 {
@@ -38,8 +38,8 @@ void client_event(struct worker *w, const struct stream_event *event)
 		break;
 	case STREAM_WRITABLE:
 		if (conn->state == CONN_EXCHANGE)
-			exchange_client_writable(conn->exchange);
-		else if (conn->state == CONN_HEAD && conn->buffered > 0)
+			exchange_client_writable(conn_errand(&w->conns, conn)->exchange);
+		else if (conn->state == CONN_HEAD && conn->kept)
 			client_resume(w, conn); // pipelined requests waited for it to read
 		break;
 	case STREAM_EOF:
@@ -49,14 +49,13 @@ void client_event(struct worker *w, const struct stream_event *event)
 		assert(event->kind == STREAM_CLOSED);
 		if (conn->state == CONN_PARKED || conn->state == CONN_EXCHANGE)
 			inside_count(w, COUNTER_peer_gone);
-		conn->stream = NULL; // the driver has it back
-		client_close(w, conn, false);
+		end(w, conn); // the driver has the stream back
 	}
 }
 
 void client_set_deadline(struct worker *w, struct conn *conn, uint32_t after_ms)
 {
-	wheel_set(&w->wheel, &conn->deadline, w->now_us + after_ms * 1000ull);
+	timers_set(&w->timers, conn_index(&w->conns, conn), w->now_us + after_ms * 1000ull);
 }
 
 // Answer 503 to somebody who gets no connection, and close. Over TLS that would cost a handshake: a
@@ -76,7 +75,7 @@ static void turn_away(struct worker *w, struct stream *stream, bool is_secure)
 static void make_room(struct worker *w)
 {
 	uint32_t most = w->conns.serve_max - w->conns.serve_max / 10;
-	struct conn *longest = conn_longest_idle(&w->conns);
+	struct conn *longest = conn_first(&w->conns, CONN_IDLE);
 	if (w->conns.count < most || !longest)
 		return;
 	inside_count(w, COUNTER_evicted);
@@ -86,9 +85,12 @@ static void make_room(struct worker *w)
 // Let the connection speak TLS. Returns false if there is no stream for it.
 static bool secure(struct worker *w, struct conn *conn, struct stream *stream)
 {
-	conn->stream = tls_accept(w->visitor_tls, stream, conn);
+	struct stream *over = tls_accept(w->visitor_tls, stream, conn);
+	if (!over)
+		return false;
+	conn->stream = over;
 	conn->is_secure = conn->is_opening = true;
-	return conn->stream;
+	return true;
 }
 
 // The handshake of a connection is done: its patience begins anew, for a head.
@@ -118,27 +120,27 @@ static void opened(struct worker *w, struct stream *stream, bool is_secure)
 		return;
 	}
 	stream->user = conn;
-	conn->worker = w;
 	conn->is_counted = !is_full;
-	memcpy(conn->source_ip, stream->peer.ip, sizeof(conn->source_ip));
 	if (is_secure && !secure(w, conn, stream)) {
 		client_close(w, conn, true);
-		turn_away(w, stream, true);
 		return;
 	}
 	if (is_full) {
 		act_refuse(w, conn, 503);
 		return;
 	}
-	conn_set_idle(&w->conns, conn, true);
+	conn_enter(&w->conns, conn, CONN_IDLE);
 	client_set_deadline(w, conn, w->plan.head_timeout_ms);
 }
 
 static void discard(struct worker *w, struct conn *conn, size_t bytes)
 {
-	conn->discarded += bytes;
-	if (conn->discarded <= WORKER_DISCARD_BYTES)
+	static_assert(WORKER_DISCARD_BYTES < 1u << CONN_DISCARD_BITS, "it can be counted");
+	bytes += conn->discarded;
+	if (bytes <= WORKER_DISCARD_BYTES) {
+		conn->discarded = (uint32_t)bytes & ((1u << CONN_DISCARD_BITS) - 1);
 		return;
+	}
 	inside_count(w, COUNTER_drain_timeout);
 	client_close(w, conn, true);
 }
@@ -146,7 +148,8 @@ static void discard(struct worker *w, struct conn *conn, size_t bytes)
 // Bytes while an exchange runs: its body, its tunnel, or the next request, which must wait.
 static void feed_exchange(struct worker *w, struct conn *conn, struct span data)
 {
-	size_t taken = conn->buffered > 0 ? 0 : exchange_client_data(conn->exchange, data);
+	struct exchange *exchange = conn_errand(&w->conns, conn)->exchange;
+	size_t taken = conn->kept ? 0 : exchange_client_data(exchange, data);
 	if (conn->state == CONN_FREE)
 		return;
 	data = span_from(data, taken);
@@ -184,14 +187,14 @@ static void peer_ended(struct worker *w, struct conn *conn)
 	conn->has_ended = true;
 	switch (conn->state) {
 	case CONN_EXCHANGE:
-		if (conn->buffered == 0) // else it ends after what is kept
-			exchange_client_eof(conn->exchange);
+		if (!conn->kept) // else it ends after what is kept
+			exchange_client_eof(conn_errand(&w->conns, conn)->exchange);
 		break;
 	case CONN_PARKED:
 	case CONN_LISTING:
 		break; // answered all the same; closed after
 	default:
-		if (conn->state == CONN_HEAD && conn->buffered > 0)
+		if (conn->state == CONN_HEAD && conn->kept)
 			burst_offer(w, conn, (struct span){0}); // requests wait, or part of one
 		else
 			client_close(w, conn, false); // nothing more can come of it
@@ -202,11 +205,11 @@ bool client_keep_rest(struct worker *w, struct conn *conn, struct span rest)
 {
 	if (rest.len == 0)
 		return true;
-	if (conn_keep(conn, w->buffers, w->plan.buffer_bytes, rest)) {
+	if (conn_keep(&w->conns, conn, rest)) {
 		stream_pause(inside_driver(w, conn), conn->stream);
 		return true;
 	}
-	inside_count(w, conn->buffer ? COUNTER_pipeline_full : COUNTER_buffers_exhausted);
+	inside_count(w, conn->kept ? COUNTER_pipeline_full : COUNTER_buffers_exhausted);
 	client_close(w, conn, true);
 	return false;
 }
@@ -215,7 +218,7 @@ void client_answered(struct worker *w, struct conn *conn)
 {
 	assert(conn->state == CONN_HEAD);
 	conn->was_served = true;
-	if (conn->has_ended && (conn->close_after || conn->buffered == 0)) {
+	if (conn->has_ended && (conn->close_after || !conn->kept)) {
 		client_close(w, conn, false);
 		return;
 	}
@@ -223,16 +226,17 @@ void client_answered(struct worker *w, struct conn *conn)
 		client_discard(w, conn); // a close while it still sends would reset the answer
 		return;
 	}
-	conn_set_idle(&w->conns, conn, conn->buffered == 0);
+	if (!conn->kept)
+		conn_enter(&w->conns, conn, CONN_IDLE);
 	client_set_deadline(w, conn, w->plan.idle_timeout_ms);
 }
 
 void client_discard(struct worker *w, struct conn *conn)
 {
 	conn_set_state(conn, CONN_DISCARD);
-	conn_set_idle(&w->conns, conn, false);
-	if (conn->buffered > 0)
-		conn_drop(conn, w->buffers, conn->buffered);
+	conn_leave(&w->conns, conn, CONN_IDLE);
+	if (conn->kept)
+		conn_drop(&w->conns, conn, conn_kept(&w->conns, conn)->bytes);
 	if (conn->has_ended) {
 		client_close(w, conn, false);
 		return;
@@ -242,23 +246,29 @@ void client_discard(struct worker *w, struct conn *conn)
 	client_set_deadline(w, conn, WORKER_DISCARD_MS);
 }
 
-void client_close(struct worker *w, struct conn *conn, bool reset)
+// Forget a connection, whose stream is still there to be read.
+static void end(struct worker *w, struct conn *conn)
 {
-	if (conn->state == CONN_EXCHANGE && conn->exchange)
-		exchange_client_closed(conn->exchange);
+	const struct conn_errand *errand = conn_errand(&w->conns, conn);
+	if (conn->state == CONN_EXCHANGE && errand->exchange)
+		exchange_client_closed(errand->exchange);
 	if (conn->state == CONN_PARKED)
 		w->parked_count--;
 	if (conn->state == CONN_LISTING)
 		listing_end(w, conn);
-	struct stream *stream = conn->stream;
 	if (conn->is_counted)
-		source_give(w->sources, conn->source_ip);
-	wheel_remove(&w->wheel, &conn->deadline);
-	if (stream) {
-		stream->user = NULL;
-		stream_close(inside_driver(w, conn), stream, reset);
-	}
-	conn_give(&w->conns, conn, w->buffers);
+		source_give(w->sources, conn->stream->peer.ip);
+	timers_remove(&w->timers, conn_index(&w->conns, conn));
+	conn_give(&w->conns, conn);
+}
+
+void client_close(struct worker *w, struct conn *conn, bool reset)
+{
+	struct stream_driver *driver = inside_driver(w, conn);
+	struct stream *stream = conn->stream;
+	end(w, conn);
+	stream->user = NULL;
+	stream_close(driver, stream, reset);
 }
 
 // Look at what the connection has kept, as if it had just arrived.
@@ -275,7 +285,7 @@ static void deadline_passed(struct worker *w, struct conn *conn)
 		if (conn->is_opening) {
 			tls_late(w->visitor_tls, conn->stream);
 			client_close(w, conn, true);
-		} else if (conn->is_idle) {
+		} else if (conn->list == CONN_IDLE) {
 			inside_count(w, COUNTER_idle_timeout);
 			client_close(w, conn, false);
 		} else {
@@ -300,39 +310,35 @@ static void deadline_passed(struct worker *w, struct conn *conn)
 void client_deadlines(struct worker *w)
 {
 	static_assert(DUE_MAX <= BURST_MAX, "no burst runs while the due are gone through");
-	struct wheel_entry *due[DUE_MAX];
-	unsigned due_count = wheel_expired(&w->wheel, w->now_us, due, DUE_MAX);
-	for (unsigned i = 0; i < due_count; i++) {
-		char *at = (char *)due[i] - offsetof(struct conn, deadline);
-		struct conn *conn = (struct conn *)at;
-		deadline_passed(w, conn);
-	}
+	uint32_t due[DUE_MAX];
+	unsigned due_count = timers_due(&w->timers, w->now_us, due, DUE_MAX);
+	for (unsigned i = 0; i < due_count; i++)
+		deadline_passed(w, &w->conns.conns[due[i]]);
 }
 
-void client_resumed(struct worker *w)
+bool client_resumed(struct worker *w)
 {
-	while (w->resumed_count > 0) {
-		struct conn *conn = w->resumed[--w->resumed_count];
-		conn->is_resumed = false;
-		if (conn->state == CONN_HEAD && conn->buffered > 0 && !conn->is_pending)
+	struct conn *conn = conn_first(&w->conns, CONN_RESUMED);
+	bool were_any = conn;
+	while ((conn = conn_first(&w->conns, CONN_RESUMED))) {
+		conn_leave(&w->conns, conn, CONN_RESUMED);
+		if (conn->state == CONN_HEAD && conn->kept && !conn->is_pending)
 			client_resume(w, conn);
 	}
+	return were_any;
 }
 
 void client_resume_later(struct worker *w, struct conn *conn)
 {
-	if (!conn->is_resumed)
-		w->resumed[w->resumed_count++] = conn;
-	assert(w->resumed_count <= w->conns.count_max);
-	conn->is_resumed = true;
+	conn_enter(&w->conns, conn, CONN_RESUMED);
 	client_set_deadline(w, conn, w->plan.head_timeout_ms);
 }
 
 void client_close_idle(struct worker *w)
 {
-	struct conn *conn = conn_longest_idle(&w->conns);
-	for (unsigned i = 0; conn && conn != &w->conns.idle && i < CLOSE_MAX; i++) {
-		struct conn *next = conn->idle_next;
+	struct conn *conn = conn_first(&w->conns, CONN_IDLE);
+	for (unsigned i = 0; conn && i < CLOSE_MAX; i++) {
+		struct conn *next = conn_next(&w->conns, conn);
 		if (conn->was_served) // who has just connected is still answered
 			client_close(w, conn, false);
 		conn = next;

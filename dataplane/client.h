@@ -9,8 +9,9 @@ void client_event(struct worker *w, const struct stream_event *event);
 void client_deadlines(struct worker *w);
 // While draining: nobody waits for what an idle connection might still ask.
 void client_close_idle(struct worker *w);
-// Offer the kept bytes of connections whose exchange has ended in this turn.
-void client_resumed(struct worker *w);
+// Offer the kept bytes of connections whose exchange has ended in this turn. Returns whether there
+// were any.
+bool client_resumed(struct worker *w);
 // Offer its kept bytes later in the turn: this may be in the middle of the driver's events.
 void client_resume_later(struct worker *w, struct conn *conn);
 // Set the time at which a connection's patience is over, from now on.

@@ -1,16 +1,15 @@
-// The connection table of conn.h: an array, a free list, and the idle list through the same links.
+// The connection table of conn.h: arrays, and lists of their elements by index. What was used last
+// is used first, so that no more memory is touched than was ever needed at once.
 
 #include "dataplane/conn.h"
 
-#include <assert.h>
+#include "dataplane/fresh.h"
+
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-static_assert(offsetof(struct conn, deadline) <= 64, "what every request needs is in line 0");
-
 // Which moves are allowed: from each state, a bit per state.
-static const uint8_t conn_next[] = {
+static const uint8_t conn_moves[] = {
 	[CONN_FREE] = 1 << CONN_HEAD,
 	[CONN_HEAD] = 1 << CONN_PARKED | 1 << CONN_EXCHANGE | 1 << CONN_DISCARD |
 		      1 << CONN_LISTING | 1 << CONN_FREE,
@@ -20,99 +19,116 @@ static const uint8_t conn_next[] = {
 	[CONN_LISTING] = 1 << CONN_HEAD | 1 << CONN_FREE,
 };
 
-int conn_table_init(struct conn_table *table, uint32_t serve_max, uint32_t reserve)
+static size_t conns_bytes(const struct conn_table *table)
 {
-	assert(serve_max > 0);
-	*table = (struct conn_table){.serve_max = serve_max, .count_max = serve_max + reserve};
-	table->conns = calloc(table->count_max, sizeof(struct conn)); // COLD: at start
-	if (!table->conns)
+	return (table->count_max + (size_t)CONN_LISTS) * sizeof(struct conn);
+}
+
+int conn_table_init(struct conn_table *table, const struct conn_plan *plan)
+{
+	assert(plan->serve_max > 0 && plan->errands > 0);
+	*table = (struct conn_table){.serve_max = plan->serve_max,
+		.count_max = plan->serve_max + plan->reserve,
+		.errand_max = plan->errands,
+		.kept_max = plan->buffer_bytes};
+	table->sessions.next = table->sessions.previous = &table->sessions;
+	table->conns = fresh_map(conns_bytes(table));
+	table->errands = fresh_map(table->errand_max * sizeof(struct conn_errand));
+	if (!table->conns || !table->errands)
 		return -ENOMEM;
-	for (uint32_t i = table->count_max; i-- > 0;) {
-		table->conns[i].idle_next = table->free;
-		table->free = &table->conns[i];
-	}
-	table->idle.idle_next = table->idle.idle_previous = &table->idle;
-	table->exchanging.exchange_next = table->exchanging.exchange_previous = &table->exchanging;
-	return 0;
+	for (uint32_t head = table->count_max; head < table->count_max + CONN_LISTS; head++)
+		table->conns[head].next = table->conns[head].previous = head;
+	const uint32_t bytes = (uint32_t)sizeof(struct conn_kept) + plan->buffer_bytes;
+	return buffers_create(plan->buffers, bytes, &table->buffers);
 }
 
 void conn_table_fini(struct conn_table *table)
 {
-	free(table->conns);
-	table->conns = NULL;
+	fresh_unmap(table->conns, conns_bytes(table));
+	fresh_unmap(table->errands, table->errand_max * sizeof(struct conn_errand));
+	buffers_destroy(table->buffers);
+	*table = (struct conn_table){0};
 }
 
 struct conn *conn_take(struct conn_table *table, struct stream *stream)
 {
-	struct conn *conn = table->free;
-	if (!conn)
+	if (!table->free && table->used == table->count_max)
 		return NULL;
+	struct conn *conn = &table->conns[table->free ? table->free - 1 : table->used++];
 	assert(conn->state == CONN_FREE);
-	table->free = conn->idle_next;
+	table->free = conn->next; // 0 in one that is new
 	table->count++;
 	*conn = (struct conn){.stream = stream,
 		.generation = conn_renew(conn),
-		.is_resumed = conn->is_resumed}; // the list has it still
+		.deadline = {.slot = TIMERS_UNLINKED}};
 	conn_set_state(conn, CONN_HEAD);
 	return conn;
 }
 
-void conn_give(struct conn_table *table, struct conn *conn, struct buffers *buffers)
+void conn_give(struct conn_table *table, struct conn *conn)
 {
-	assert(!conn->deadline.next);
-	conn_set_idle(table, conn, false);
-	conn_set_exchanging(table, conn, false);
-	if (conn->buffer)
-		buffers_give(buffers, conn->buffer);
-	conn_drop_extra(conn, buffers);
-	conn->buffer = NULL;
+	assert(conn->deadline.slot == TIMERS_UNLINKED);
+	conn_leave(table, conn, (enum conn_list)conn->list);
+	if (conn->kept)
+		buffers_give(table->buffers, conn->kept);
+	conn_end_errand(table, conn);
+	conn->kept = 0;
 	conn->stream = NULL;
-	conn->exchange = NULL;
 	conn_set_state(conn, CONN_FREE);
-	conn->idle_next = table->free;
-	table->free = conn;
+	conn->next = table->free;
+	table->free = conn_index(table, conn) + 1;
 	table->count--;
 }
 
 void conn_set_state(struct conn *conn, enum conn_state to)
 {
-	assert(conn_next[conn->state] & (1u << to));
+	assert(conn_moves[conn->state] & (1u << to));
 	conn->state = to;
 }
 
-void conn_set_idle(struct conn_table *table, struct conn *conn, bool idle)
+// A list is a ring of indices through its head.
+static uint32_t head_of(const struct conn_table *table, enum conn_list list)
 {
-	if (conn->is_idle == idle)
-		return;
-	conn->is_idle = idle;
-	if (idle) {
-		conn->idle_previous = table->idle.idle_previous;
-		conn->idle_next = &table->idle;
-		conn->idle_previous->idle_next = conn;
-		table->idle.idle_previous = conn;
-		table->idle_count++;
-	} else {
-		conn->idle_previous->idle_next = conn->idle_next;
-		conn->idle_next->idle_previous = conn->idle_previous;
-		conn->idle_next = conn->idle_previous = NULL;
-		table->idle_count--;
-	}
+	return table->count_max + list;
 }
 
-void conn_set_exchanging(struct conn_table *table, struct conn *conn, bool exchanging)
+static void unlink_conn(struct conn_table *table, struct conn *conn)
 {
-	if ((conn->exchange_next != NULL) == exchanging)
+	table->conns[conn->previous].next = conn->next;
+	table->conns[conn->next].previous = conn->previous;
+}
+
+void conn_enter(struct conn_table *table, struct conn *conn, enum conn_list list)
+{
+	assert(list != CONN_UNLISTED);
+	if (conn->list == list)
 		return;
-	if (exchanging) {
-		conn->exchange_previous = table->exchanging.exchange_previous;
-		conn->exchange_next = &table->exchanging;
-		conn->exchange_previous->exchange_next = conn;
-		table->exchanging.exchange_previous = conn;
-	} else {
-		conn->exchange_previous->exchange_next = conn->exchange_next;
-		conn->exchange_next->exchange_previous = conn->exchange_previous;
-		conn->exchange_next = conn->exchange_previous = NULL;
-	}
+	if (conn->list != CONN_UNLISTED)
+		unlink_conn(table, conn);
+	const uint32_t self = conn_index(table, conn), head = head_of(table, list);
+	conn->list = list;
+	conn->next = head;
+	conn->previous = table->conns[head].previous;
+	table->conns[conn->previous].next = self;
+	table->conns[head].previous = self;
+}
+
+void conn_leave(struct conn_table *table, struct conn *conn, enum conn_list list)
+{
+	if (conn->list != list || list == CONN_UNLISTED)
+		return;
+	unlink_conn(table, conn);
+	conn->list = CONN_UNLISTED;
+}
+
+struct conn *conn_first(const struct conn_table *table, enum conn_list list)
+{
+	return conn_next(table, &table->conns[head_of(table, list)]);
+}
+
+struct conn *conn_next(const struct conn_table *table, const struct conn *conn)
+{
+	return conn->next < table->count_max ? &table->conns[conn->next] : NULL;
 }
 
 uint32_t conn_renew(struct conn *conn)
@@ -122,16 +138,6 @@ uint32_t conn_renew(struct conn *conn)
 	return conn->generation;
 }
 
-struct conn *conn_longest_idle(const struct conn_table *table)
-{
-	return table->idle.idle_next == &table->idle ? NULL : table->idle.idle_next;
-}
-
-uint32_t conn_index(const struct conn_table *table, const struct conn *conn)
-{
-	return (uint32_t)(conn - table->conns);
-}
-
 struct conn *conn_of(const struct conn_table *table, uint32_t index, uint32_t generation)
 {
 	assert(index < table->count_max);
@@ -139,36 +145,79 @@ struct conn *conn_of(const struct conn_table *table, uint32_t index, uint32_t ge
 	return conn->state != CONN_FREE && conn->generation == generation ? conn : NULL;
 }
 
-bool conn_keep(struct conn *conn, struct buffers *buffers, uint32_t buffer_bytes, struct span data)
+bool conn_keep(struct conn_table *table, struct conn *conn, struct span data)
 {
-	if (conn->buffered + data.len > buffer_bytes)
+	assert(data.len > 0);
+	struct conn_kept *kept = conn_kept(table, conn);
+	if ((kept ? kept->bytes : 0) + data.len > table->kept_max)
 		return false;
-	if (!conn->buffer)
-		conn->buffer = buffers_take(buffers);
-	if (!conn->buffer)
-		return false;
-	memcpy(conn->buffer + conn->buffered, data.at, data.len);
-	conn->buffered += (uint32_t)data.len;
+	if (!kept) {
+		conn->kept = buffers_take(table->buffers);
+		if (!conn->kept)
+			return false;
+		kept = conn_kept(table, conn);
+		*kept = (struct conn_kept){0};
+	}
+	memcpy(kept->at + kept->bytes, data.at, data.len);
+	kept->bytes += (uint32_t)data.len;
 	return true;
 }
 
-void conn_drop(struct conn *conn, struct buffers *buffers, uint32_t bytes)
+void conn_drop(struct conn_table *table, struct conn *conn, uint32_t bytes)
 {
-	assert(bytes <= conn->buffered);
-	conn->buffered -= bytes;
-	conn->scanned = 0;
-	if (conn->buffered > 0) {
-		memmove(conn->buffer, conn->buffer + bytes, conn->buffered);
-	} else if (conn->buffer) {
-		buffers_give(buffers, conn->buffer);
-		conn->buffer = NULL;
+	struct conn_kept *kept = conn_kept(table, conn);
+	if (!kept) {
+		assert(bytes == 0);
+		return;
 	}
+	assert(bytes <= kept->bytes);
+	kept->bytes -= bytes;
+	kept->scanned = 0;
+	if (kept->bytes > 0) {
+		memmove(kept->at, kept->at + bytes, kept->bytes);
+		return;
+	}
+	buffers_give(table->buffers, conn->kept);
+	conn->kept = 0;
 }
 
-void conn_drop_extra(struct conn *conn, struct buffers *buffers)
+struct conn_errand *conn_begin_errand(struct conn_table *table, struct conn *conn)
 {
-	if (conn->extra)
-		buffers_give(buffers, conn->extra);
-	conn->extra = NULL;
-	conn->extra_bytes = 0;
+	assert(!conn->errand);
+	struct conn_errand *errand = table->free_errand;
+	if (errand)
+		table->free_errand = errand->next;
+	else if (table->errands_used < table->errand_max)
+		errand = &table->errands[table->errands_used++];
+	else
+		return NULL;
+	*errand = (struct conn_errand){.conn = conn};
+	conn->errand = (uint32_t)(errand - table->errands) + 1;
+	return errand;
+}
+
+void conn_end_errand(struct conn_table *table, struct conn *conn)
+{
+	struct conn_errand *errand = conn_errand(table, conn);
+	if (!errand)
+		return;
+	if (errand->next) {
+		errand->previous->next = errand->next;
+		errand->next->previous = errand->previous;
+	}
+	if (errand->extra)
+		buffers_give(table->buffers, errand->extra);
+	errand->conn = NULL;
+	errand->next = table->free_errand;
+	table->free_errand = errand;
+	conn->errand = 0;
+}
+
+void conn_list_errand(struct conn_table *table, struct conn_errand *errand)
+{
+	assert(!errand->next);
+	errand->previous = table->sessions.previous;
+	errand->next = &table->sessions;
+	errand->previous->next = errand;
+	table->sessions.previous = errand;
 }

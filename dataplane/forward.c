@@ -10,75 +10,78 @@
 #include <assert.h>
 #include <string.h>
 
-static struct answer_frame frame_of(const struct worker *w, const struct conn *conn)
+static struct answer_frame frame_of(const struct worker *w, const struct conn_errand *errand)
 {
-	struct answer_frame frame = act_frame(w, conn);
-	frame.minor = conn->minor;
-	frame.close = frame.close || conn->close_after;
-	frame.is_head = conn->is_head_request;
+	struct answer_frame frame = act_frame(w, errand->conn);
+	frame.minor = errand->minor;
+	frame.close = frame.close || errand->conn->close_after;
+	frame.is_head = errand->is_head_request;
 	return frame;
 }
 
 // What must be known of the request when its answer comes. Returns false if there is no buffer for
 // what is to be added to it.
-static bool remember(struct worker *w, struct conn *conn, const struct item *item,
+static bool remember(struct worker *w, struct conn_errand *errand, const struct item *item,
 	const struct decision *decision)
 {
 	const struct gate_request *request = &item->request;
-	conn->minor = item->head.minor;
-	conn->is_head_request = item->head.method == HTTP_HEAD;
-	conn->wants_json = request->wants_json;
-	conn->close_after = !item->head.keep_alive;
-	conn->session = decision->session;
-	conn->visitor = decision->pass.visitor;
-	conn->secret_id =
+	errand->worker = w;
+	errand->minor = item->head.minor;
+	errand->is_head_request = item->head.method == HTTP_HEAD;
+	errand->wants_json = request->wants_json;
+	errand->conn->close_after = !item->head.keep_alive;
+	errand->session = decision->session;
+	errand->visitor = decision->pass.visitor;
+	errand->secret_id =
 		decision->sets_pass ? w->snapshot->secrets.current : decision->pass.secret_id;
-	conn->expires = decision->ends_s;
-	conn->line_id = request->room ? request->room->line_id : 0;
-	conn->room = request->room ? request->room->index : 0;
+	errand->expires = decision->ends_s;
+	errand->line_id = request->room ? request->room->line_id : 0;
+	errand->room = request->room ? request->room->index : 0;
 	char fields[ANSWER_FIELDS_BYTES_MAX + ANSWER_HSTS_BYTES_MAX];
 	struct carry_stale stale;
-	struct answer_frame frame = frame_of(w, conn);
+	struct answer_frame frame = frame_of(w, errand);
 	act_find_stale(w, item, decision->sets_pass, &stale);
 	frame.site = request->site;
 	frame.stale = &stale;
 	size_t bytes = answer_fields(decision, request, &frame, fields);
-	conn->hsts_s = conn->is_secure ? request->site->hsts_s : 0;
+	errand->hsts_s = errand->conn->is_secure ? request->site->hsts_s : 0;
 	if (bytes == 0)
 		return true;
-	bytes += answer_hsts(conn->hsts_s, fields + bytes);
-	conn->extra = buffers_take(w->buffers);
-	if (!conn->extra)
+	bytes += answer_hsts(errand->hsts_s, fields + bytes);
+	errand->extra = buffers_take(w->conns.buffers);
+	if (!errand->extra)
 		return false;
 	assert(bytes <= w->plan.buffer_bytes);
-	memcpy(conn->extra, fields, bytes);
-	conn->extra_bytes = (uint32_t)bytes;
+	memcpy(buffers_at(w->conns.buffers, errand->extra), fields, bytes);
+	errand->extra_bytes = (uint32_t)bytes;
 	return true;
 }
 
 // The field lines to add to the answer. They lie in a buffer if some of them are for this visitor.
-static struct span added(struct conn *conn)
+static struct span added(const struct conn_errand *errand)
 {
-	char *line = conn->worker->hsts;
-	if (conn->extra_bytes > 0)
-		return (struct span){conn->extra, conn->extra_bytes};
-	return (struct span){line, answer_hsts(conn->hsts_s, line)};
+	struct worker *w = errand->worker;
+	if (errand->extra)
+		return (struct span){
+			buffers_at(w->conns.buffers, errand->extra), errand->extra_bytes};
+	return (struct span){w->hsts, answer_hsts(errand->hsts_s, w->hsts)};
 }
 
 // An answer in place of the origin's, with the pass that may have been granted: the session is
 // kept.
 static bool reply_failed(struct worker *w, struct conn *conn, unsigned status)
 {
-	struct answer_frame frame = frame_of(w, conn);
-	size_t bytes = answer_refusal(status, conn->wants_json, &frame, w->reply);
+	const struct conn_errand *errand = conn_errand(&w->conns, conn);
+	struct answer_frame frame = frame_of(w, errand);
+	size_t bytes = answer_refusal(status, errand->wants_json, &frame, w->reply);
 	char *blank = memmem(w->reply, bytes, "\r\n\r\n", 4);
 	assert(blank);
 	size_t head = (size_t)(blank - w->reply) + 2;
-	struct span more = added(conn);
+	struct span more = added(errand);
 	struct span parts[] = {{w->reply, head}, more, {w->reply + head, bytes - head}};
 	size_t all = bytes + more.len;
 	bool is_sent = stream_write(inside_driver(w, conn), conn->stream, parts, 3) == all;
-	conn_drop_extra(conn, w->buffers);
+	conn_end_errand(&w->conns, conn);
 	if (is_sent)
 		return true;
 	inside_count(w, COUNTER_write_failed);
@@ -86,8 +89,8 @@ static bool reply_failed(struct worker *w, struct conn *conn, unsigned status)
 	return false;
 }
 
-// The origin gave no answer: send one of ours. Returns whether the connection may go on: it is
-// there, and the request's body is over.
+// The origin gave no answer: send one of ours, which ends the errand. Returns whether the
+// connection may go on: it is there, and the request's body is over.
 static bool fail(struct worker *w, struct conn *conn, unsigned status, bool body_ended)
 {
 	static const struct {
@@ -119,33 +122,40 @@ static uint64_t ends_us(const struct worker *w, uint32_t ends_s)
 // An exchange is over: go on with what is kept, or rest.
 static void end_kept(struct worker *w, struct conn *conn)
 {
-	if (conn->buffered > 0 && !conn->close_after)
+	if (conn->kept && !conn->close_after)
 		client_resume_later(w, conn);
 	else
 		client_answered(w, conn);
+}
+
+static struct span kept_span(const struct worker *w, const struct conn *conn)
+{
+	const struct conn_kept *kept = conn_kept(&w->conns, conn);
+	return kept ? (struct span){kept->at, kept->bytes} : (struct span){0};
 }
 
 // Hand over the bytes after the head: those of the body are the exchange's, the rest is kept.
 static void pass_rest(struct worker *w, struct item *item)
 {
 	struct conn *conn = item->conn;
+	struct exchange *exchange = conn_errand(&w->conns, conn)->exchange;
 	struct span rest = item->rest;
 	stream_resume(inside_driver(w, conn), conn->stream); // first: the exchange may pause it
 	if (item->is_kept) {
-		conn_drop(conn, w->buffers, item->skip + item->head.head_bytes);
-		rest = (struct span){conn->buffer, conn->buffered};
+		conn_drop(&w->conns, conn, item->skip + item->head.head_bytes);
+		rest = kept_span(w, conn);
 	}
-	size_t taken = rest.len > 0 ? exchange_client_data(conn->exchange, rest) : 0;
+	size_t taken = rest.len > 0 ? exchange_client_data(exchange, rest) : 0;
 	if (conn->state == CONN_FREE || conn->state == CONN_DISCARD)
 		return;
 	if (item->is_kept)
-		conn_drop(conn, w->buffers, (uint32_t)taken);
+		conn_drop(&w->conns, conn, (uint32_t)taken);
 	else if (!client_keep_rest(w, conn, span_from(rest, taken)))
 		return;
 	if (conn->state == CONN_HEAD)
 		end_kept(w, conn); // it has ended already
-	else if (conn->has_ended && conn->buffered == 0)
-		exchange_client_eof(conn->exchange);
+	else if (conn->has_ended && !conn->kept)
+		exchange_client_eof(exchange);
 }
 
 // There is no buffer for the pass: one that is not handed out is none, and its grant goes back.
@@ -156,6 +166,7 @@ static void refuse_without_buffer(
 	inside_count(w, COUNTER_buffers_exhausted);
 	if (answer && answer->verdict == CLAIM_GRANTED && answer->session == decision->session)
 		report_gone(w, answer);
+	conn_end_errand(&w->conns, item->conn);
 	act_refuse(w, item->conn, 503);
 }
 
@@ -163,7 +174,9 @@ void forward(struct worker *w, struct item *item, const struct decision *decisio
 {
 	struct conn *conn = item->conn;
 	const struct gate_request *request = &item->request;
-	if (!remember(w, conn, item, decision)) {
+	struct conn_errand *errand = conn_begin_errand(&w->conns, conn);
+	assert(errand); // there is one more than exchanges
+	if (!remember(w, errand, item, decision)) {
 		refuse_without_buffer(w, item, decision);
 		return;
 	}
@@ -171,7 +184,7 @@ void forward(struct worker *w, struct item *item, const struct decision *decisio
 		report_passed(w, request->room);
 	struct exchange_request begin = {.client_driver = inside_driver(w, conn),
 		.client = conn->stream,
-		.user = conn,
+		.user = errand,
 		.head = &item->head,
 		.origin = request->site->origin,
 		.host = request->host,
@@ -181,8 +194,8 @@ void forward(struct worker *w, struct item *item, const struct decision *decisio
 		.is_tls = conn->is_secure,
 		.peer_is_trusted = snapshot_is_trusted(w->snapshot, conn->stream->peer.ip)};
 	uint16_t status = 0;
-	conn_set_idle(&w->conns, conn, false);
-	wheel_remove(&w->wheel, &conn->deadline);
+	conn_leave(&w->conns, conn, CONN_IDLE);
+	timers_remove(&w->timers, conn_index(&w->conns, conn));
 	struct exchange *exchange = exchange_begin(w->origin, &begin, &status);
 	if (!exchange) {
 		if (fail(w, conn, status, !request->has_body))
@@ -190,9 +203,10 @@ void forward(struct worker *w, struct item *item, const struct decision *decisio
 		return;
 	}
 	inside_count(w, COUNTER_forwarded);
-	conn->exchange = exchange;
+	errand->exchange = exchange;
 	conn_set_state(conn, CONN_EXCHANGE);
-	conn_set_exchanging(&w->conns, conn, decision->session != 0);
+	if (decision->session != 0)
+		conn_list_errand(&w->conns, errand);
 	item->is_done = true;
 	pass_rest(w, item);
 }
@@ -200,30 +214,30 @@ void forward(struct worker *w, struct item *item, const struct decision *decisio
 void forward_cut_ended(struct worker *w)
 {
 	const struct ended *ended = w->plan.words->ended;
-	const struct conn *head = &w->conns.exchanging;
-	for (struct conn *conn = head->exchange_next, *next; conn != head; conn = next) {
-		next = conn->exchange_next;
-		uint8_t secret = w->snapshot->secrets.state[conn->secret_id];
-		if (secret != TOKEN_SECRET_VALID || ended_has(ended, conn->session))
-			exchange_set_ends(conn->exchange, w->now_us);
+	const struct conn_errand *head = &w->conns.sessions;
+	for (struct conn_errand *errand = head->next, *next; errand != head; errand = next) {
+		next = errand->next;
+		uint8_t secret = w->snapshot->secrets.state[errand->secret_id];
+		if (secret != TOKEN_SECRET_VALID || ended_has(ended, errand->session))
+			exchange_set_ends(errand->exchange, w->now_us);
 	}
 }
 
-// What an exchange tells; `user` is the connection.
+// What an exchange tells; `user` is the errand.
 
 static void on_command(void *user, enum exchange_command command)
 {
-	struct conn *conn = user;
-	struct worker *w = conn->worker;
-	if (conn->session == 0)
+	const struct conn_errand *errand = user;
+	struct worker *w = errand->worker;
+	if (errand->session == 0)
 		return;
 	struct claim claim = {.kind = command == EXCHANGE_COMMAND_END ? CLAIM_END : CLAIM_RENEW,
 		.worker = (uint8_t)w->plan.index,
-		.room = conn->room,
-		.line_id = conn->line_id,
-		.session = conn->session,
-		.visitor = conn->visitor,
-		.expires = command == EXCHANGE_COMMAND_END ? conn->expires : 0,
+		.room = errand->room,
+		.line_id = errand->line_id,
+		.session = errand->session,
+		.visitor = errand->visitor,
+		.expires = command == EXCHANGE_COMMAND_END ? errand->expires : 0,
 		.sent_ms = w->now_ms};
 	report_send(w, &claim);
 }
@@ -231,38 +245,41 @@ static void on_command(void *user, enum exchange_command command)
 static void on_answered(void *user, uint16_t status, struct exchange_extra *extra)
 {
 	(void)status;
-	struct conn *conn = user;
-	extra->fields = added(conn);
-	extra->date = (struct span){conn->worker->date, strlen(conn->worker->date)};
-	extra->is_private = conn->extra_bytes > 0;
-	extra->close = conn->worker->is_draining;
+	const struct conn_errand *errand = user;
+	const struct worker *w = errand->worker;
+	extra->fields = added(errand);
+	extra->date = (struct span){w->date, strlen(w->date)};
+	extra->is_private = errand->extra_bytes > 0;
+	extra->close = w->is_draining;
 }
 
 static void on_tunnelled(void *user)
 {
-	struct conn *conn = user;
-	struct worker *w = conn->worker;
-	if (conn->buffered == 0)
+	const struct conn_errand *errand = user;
+	struct exchange *exchange = errand->exchange;
+	struct worker *w = errand->worker;
+	struct conn *conn = errand->conn;
+	struct span kept = kept_span(w, conn);
+	if (kept.len == 0)
 		return;
-	uint32_t kept = conn->buffered;
-	exchange_client_data(conn->exchange, (struct span){conn->buffer, kept});
+	exchange_client_data(exchange, kept);
 	if (conn->state != CONN_EXCHANGE)
 		return;
-	conn_drop(conn, w->buffers, kept);
+	conn_drop(&w->conns, conn, (uint32_t)kept.len);
 	if (conn->has_ended)
-		exchange_client_eof(conn->exchange);
+		exchange_client_eof(exchange);
 }
 
 static void on_ended(void *user, const struct exchange_end *end)
 {
-	struct conn *conn = user;
-	struct worker *w = conn->worker;
+	struct conn_errand *errand = user;
+	struct worker *w = errand->worker;
+	struct conn *conn = errand->conn;
 	assert(conn->state == CONN_EXCHANGE);
-	conn->exchange = NULL;
-	conn_set_exchanging(&w->conns, conn, false);
+	errand->exchange = NULL;
 	conn_set_state(conn, CONN_HEAD);
 	if (end->outcome != EXCHANGE_FAILED)
-		conn_drop_extra(conn, w->buffers);
+		conn_end_errand(&w->conns, conn);
 	switch ((enum exchange_outcome)end->outcome) {
 	case EXCHANGE_KEPT:
 		end_kept(w, conn);

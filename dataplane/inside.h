@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dataplane/buffers.h"
 #include "dataplane/conn.h"
 #include "dataplane/counters.h"
 #include "dataplane/gate/answer.h"
@@ -28,8 +27,8 @@
 #include "dataplane/random.h"
 #include "dataplane/snapshot.h"
 #include "dataplane/source.h"
+#include "dataplane/timers.h"
 #include "dataplane/tls/tls.h"
-#include "dataplane/wheel.h"
 #include "dataplane/worker.h"
 #include "drivers/span.h"
 #include "drivers/stream.h"
@@ -42,6 +41,7 @@
 #define RENEWALS_MAX 4096u // sessions renewed by command whose pass may not have been told yet
 #define ANSWERS_MAX 256u // claim answers of one turn
 #define REPLY_BYTES_MAX 32768u // an answer of ours: a head and a page
+#define LISTING_MAX 16u // lists of draws that a worker sends at once; beyond them 503
 #define SITES_MAX 1024u // sites whose pre-flights are counted
 
 // One request of the burst.
@@ -62,6 +62,14 @@ struct item {
 struct renewal {
 	uint64_t session;
 	uint32_t expires; // unix s
+};
+
+// The list of a draw that is being sent.
+struct listing {
+	struct conn *conn; // NULL: free
+	struct draw_list *list;
+	uint64_t sent; // lines of it
+	uint32_t stalled_ms; // for which the peer has taken nothing
 };
 
 // Pre-flights of one site in the second under way.
@@ -107,23 +115,21 @@ struct worker {
 	uint32_t date_s; // for which `date` stands
 
 	struct conn_table conns;
-	struct wheel wheel;
-	struct buffers *buffers;
+	struct timers timers; // of the connections
 	struct source_table *sources;
 	struct random *random;
 	struct mac_engine *mac;
+	struct token_print_key print_key; // of what connections remember
 	struct origin *origin;
 
 	struct item *items; // BURST_MAX
 	uint32_t item_count;
 	struct mac_job *jobs;
-	struct conn **resumed; // whose exchange ended while bytes of the next request were kept;
-			       // each connection at most once
-	uint32_t resumed_count;
 	struct preflights preflights[SITES_MAX];
 	struct renewal renewals[RENEWALS_MAX]; // by session id; a later one takes the place
 	uint32_t parked_count;
-	uint32_t listing_count; // lists of draws that are being sent
+	struct listing listings[LISTING_MAX]; // lists of draws that are being sent
+	uint32_t listing_count;
 
 	struct claim *reports; // a ring of WORKER_REPORTS_MAX
 	uint32_t report_first, report_count;

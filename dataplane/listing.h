@@ -4,7 +4,6 @@
 
 #include "dataplane/inside.h"
 
-#define LISTING_MAX 16u // lists that a worker sends at once; beyond them 503
 #define LISTING_LATER_S 5u // Retry-After of that
 #define LISTING_TURN_LINES 1024u // written at once
 #define LISTING_TURN_MS 2u // between such

@@ -136,9 +136,13 @@ bool worker_is_draining(const struct worker *worker)
 
 size_t worker_connection_bytes(void)
 {
-	// Its struct, its place among those to go on with, and twice a bucket of the sources.
 	const uint32_t many = 1u << 20;
-	return sizeof(struct conn) + sizeof(struct conn *) + source_table_bytes(many) / many;
+	return sizeof(struct conn) + (source_table_bytes(many) + many - 1) / many;
+}
+
+size_t worker_errand_bytes(void)
+{
+	return sizeof(struct conn_errand);
 }
 
 size_t worker_fixed_bytes(void)
@@ -170,6 +174,7 @@ static bool create_visitor_tls(struct worker *w)
 	struct tls_plan plan = {.inner = w->driver,
 		.worker = w->plan.index,
 		.streams_max = w->plan.visitor_tls_max,
+		.now_s = &w->now_s,
 		.handshakes_per_s = w->plan.visitor_handshakes};
 	w->visitor_tls = tls_create(&plan);
 	return w->visitor_tls;
@@ -188,27 +193,28 @@ static void create_origin(struct worker *w)
 static int create(struct worker *w)
 {
 	const struct worker_plan *plan = &w->plan;
-	int ret = conn_table_init(&w->conns, plan->connections, WORKER_RESERVE);
+	const struct conn_plan conns = {.serve_max = plan->connections,
+		.reserve = WORKER_RESERVE,
+		.errands = plan->origin.exchanges_max + 1, // one may be refused
+		.buffers = plan->buffers,
+		.buffer_bytes = plan->buffer_bytes};
+	int ret = conn_table_init(&w->conns, &conns);
 	if (ret < 0 || (ret = create_items(w)) < 0)
-		return ret;
-	if ((ret = buffers_create(plan->buffers, plan->buffer_bytes, &w->buffers)) < 0)
 		return ret;
 	if ((ret = random_create(&w->random)) < 0)
 		return ret;
 	if ((ret = mac_create(&w->mac)) < 0)
 		return ret;
-	w->resumed = calloc(w->conns.count_max, sizeof(*w->resumed)); // COLD: at start
 	w->reports = calloc(WORKER_REPORTS_MAX, sizeof(*w->reports)); // COLD: at start
 	w->reply = malloc(REPLY_BYTES_MAX); // COLD: at start
-	void *sources = calloc(1, source_table_bytes(w->conns.count_max)); // COLD: at start
+	w->sources = source_create(
+		w->conns.count_max, plan->connections_per_source, random_u64(w->random));
 	create_origin(w);
-	if (!create_visitor_tls(w) || !w->resumed || !w->reports || !w->reply || !sources ||
-		!w->origin) {
-		free(sources);
+	if (!create_visitor_tls(w) || !w->reports || !w->reply || !w->sources || !w->origin)
 		return -ENOMEM;
-	}
-	w->sources = source_table_init(
-		sources, w->conns.count_max, plan->connections_per_source, random_u64(w->random));
+	for (unsigned i = 0; i <= TOKEN_PRINT_WORDS; i++)
+		for (unsigned half = 0; half < 2; half++)
+			w->print_key.words[i][half] = random_u64(w->random);
 	for (unsigned i = 0; i < GATE_MAP_ROOMS_MAX; i++)
 		atomic_store(&w->shown.refused[i].key, UINT64_MAX);
 	return 0;
@@ -235,11 +241,9 @@ static void destroy(struct worker *w)
 	destroy_streams(w);
 	mac_destroy(w->mac);
 	random_destroy(w->random);
-	buffers_destroy(w->buffers);
-	free(w->sources);
+	source_destroy(w->sources);
 	free(w->reply);
 	free(w->reports);
-	free(w->resumed);
 	free(w->jobs);
 	if (w->items)
 		free(w->items[0].scratch);
@@ -260,7 +264,7 @@ static void pin(unsigned cpu)
 // Nothing more is done for anybody: grants on their way to somebody go back.
 static void close_all(struct worker *w)
 {
-	for (uint32_t i = 0; i < w->conns.count_max; i++)
+	for (uint32_t i = 0; i < w->conns.used; i++)
 		if (w->conns.conns[i].state != CONN_FREE)
 			client_close(w, &w->conns.conns[i],
 				w->conns.conns[i].state == CONN_EXCHANGE); // cut short
@@ -294,7 +298,7 @@ static uint32_t sleep_us(const struct worker *w)
 {
 	if (w->report_count > 0)
 		return 1000; // the ring was full: try again soon
-	uint64_t quiet_us = wheel_quiet_us(&w->wheel, w->now_us, SLEEP_US_MAX);
+	uint64_t quiet_us = timers_quiet_us(&w->timers, w->now_us, SLEEP_US_MAX);
 	uint64_t origin_us = origin_due_us(w->origin), tls_us = tls_due_us(w->visitor_tls);
 	uint64_t due_us = origin_us < tls_us ? origin_us : tls_us;
 	if (due_us <= w->now_us)
@@ -313,6 +317,13 @@ static void go_over(struct worker *w)
 	tls_serve(w->visitor_tls, &service);
 }
 
+static void begin_drain(struct worker *w)
+{
+	w->is_draining = true;
+	if (w->plan.refuses_when_draining)
+		stream_stop_accepting(w->driver);
+}
+
 // What this turn goes by: time, snapshot, what control says.
 static void look_around(struct worker *w)
 {
@@ -325,12 +336,14 @@ static void look_around(struct worker *w)
 	w->now_s = (uint32_t)(w->now_ms / 1000);
 	uint64_t beat_us = atomic_load_explicit(&words->heartbeat_us, memory_order_relaxed);
 	w->is_held = w->now_us > beat_us + SNAPSHOT_HOLD_US;
-	w->is_draining = atomic_load_explicit(&words->draining, memory_order_relaxed);
+	if (!w->is_draining && atomic_load_explicit(&words->draining, memory_order_relaxed))
+		begin_drain(w);
 	w->snapshot = atomic_load_explicit(&words->current, memory_order_acquire);
 	if (w->version != w->snapshot->version) // a new one may lie where an old one was
 		go_over(w);
-	if (w->wheel.slots[0].next == NULL)
-		wheel_init(&w->wheel, w->now_us);
+	if (!w->timers.first)
+		timers_init(
+			&w->timers, &w->conns.conns[0].deadline, sizeof(struct conn), w->now_us);
 	if (w->date_s != w->now_s) {
 		w->date_s = w->now_s;
 		decide_date(w->now_s, w->date);
@@ -341,7 +354,7 @@ static int take_events(struct worker *w)
 {
 	w->turn_began = rte_rdtsc();
 	struct rte_rcu_qsbr *quiescent = w->plan.words->quiescent;
-	bool may_sleep = w->outer == w->driver && w->wheel.slots[0].next;
+	bool may_sleep = w->outer == w->driver && w->timers.first;
 	uint32_t wait_us = may_sleep ? sleep_us(w) : 0;
 	rte_rcu_qsbr_thread_offline(quiescent, w->plan.index);
 	int event_count = stream_poll(w->driver, w->events, EVENTS_MAX, wait_us);
@@ -450,10 +463,9 @@ static void turn(struct worker *w)
 	pass_events(w, event_count);
 	burst_run(w);
 	client_deadlines(w);
-	do { // each round answers at least one kept request, and a buffer holds only so many
-		client_resumed(w);
+	do // each round answers at least one kept request, and a buffer holds only so many
 		burst_run(w);
-	} while (w->resumed_count > 0);
+	while (client_resumed(w));
 	if (w->is_draining)
 		client_close_idle(w);
 	report_flush(w);

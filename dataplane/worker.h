@@ -43,6 +43,7 @@ struct worker_plan {
 	struct stream_driver *driver; // visitors come by it; made by the caller, the worker's from
 				      // worker_start() on, also when that fails
 	struct stream_driver *outer; // origins are reached by it, likewise; NULL: by `driver` too
+	bool refuses_when_draining; // `driver` takes no connection any more then
 	struct rings *rings; // stays the caller's, as all below
 	struct snapshot_words *words;
 	int control_wake; // eventfd that wakes control after claims were pushed
@@ -53,6 +54,7 @@ struct worker;
 // What a worker holds, for the memory bill: for each connection, and whatever their number.
 size_t worker_connection_bytes(void);
 size_t worker_fixed_bytes(void);
+size_t worker_errand_bytes(void); // and for each request that an origin may be at at once
 
 // Make a worker and start its thread. Returns 0 or -errno when memory, the MAC self-test or the
 // thread fail.

@@ -16,6 +16,11 @@
 // (its fields may be read until the next turn). Either way the driver takes the `struct stream`
 // back.
 //
+// STREAM_CLOSED with an error may come in place of bytes that had come before and were not told
+// yet, as those of a paused stream: a reset flushes them (RFC 9293 3.10.7.4). The kernel gives them
+// out first, our own TCP does not; nobody may count on either, since who resets waits for no answer
+// and means nothing to be finished. What ended in order (STREAM_EOF, CLOSED with 0) loses nothing.
+//
 // Memory: everything is allocated when the driver is created, from its plan. A stream that is idle
 // holds no buffer.
 #pragma once
@@ -155,7 +160,7 @@ static inline struct stream *stream_connect(
 	return d->ops->connect(d, to, user);
 }
 
-// Close the listeners; streams go on. For draining.
+// Take no connection any more: who comes is refused at once. Streams go on. For draining.
 static inline void stream_stop_accepting(struct stream_driver *d)
 {
 	d->ops->stop_accepting(d);

@@ -236,26 +236,27 @@ static bool is_remembered(const struct gate_remembered *remembered, const struct
 {
 	if (!remembered)
 		return false;
-	const struct token_wire *wire =
-		token->token.kind == TOKEN_PASS ? &remembered->pass : &remembered->ticket;
-	return token_is_same(wire, &token->wire);
+	bool is_pass = token->token.kind == TOKEN_PASS;
+	return token->print == (is_pass ? remembered->pass : remembered->ticket);
 }
 
 uint32_t gate_request_tokens(struct gate_request *request, const struct token_secrets *secrets,
-	const struct gate_remembered *remembered, uint64_t now_s, struct mac_job *jobs)
+	const struct token_print_key *key, const struct gate_remembered *remembered, uint64_t now_s,
+	struct mac_job *jobs)
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < request->token_count; i++) {
 		struct gate_token *token = &request->tokens[i];
-		const struct mac_key *key = token_read(token, request->room, secrets, now_s);
+		const struct mac_key *secret = token_read(token, request->room, secrets, now_s);
 		token->state = GATE_TOKEN_NONE;
-		if (!key)
+		if (!secret)
 			continue;
+		token->print = token_print(key, &token->wire);
 		token->state = GATE_TOKEN_VALID;
 		if (is_remembered(remembered, token))
 			continue;
 		token->state = GATE_TOKEN_PENDING;
-		jobs[count++] = (struct mac_job){key, token->wire.body, token->tag};
+		jobs[count++] = (struct mac_job){secret, token->wire.body, token->tag};
 	}
 	return count;
 }
@@ -294,9 +295,9 @@ void gate_request_settle(
 			settle_one(request, token);
 	}
 	if (remembered && request->ticket)
-		remembered->ticket = request->ticket->wire;
+		remembered->ticket = request->ticket->print;
 	if (remembered && request->pass)
-		remembered->pass = request->pass->wire;
+		remembered->pass = request->pass->print;
 	if (request->pass && request->pass->token.expires <= now_s) {
 		request->pass_over = request->pass;
 		request->pass = NULL;

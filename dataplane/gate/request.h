@@ -54,14 +54,14 @@ struct gate_token {
 	uint8_t state; // enum gate_token_state
 	struct token token; // decoded; meaningful unless NONE
 	struct token_wire wire;
+	uint64_t print; // likewise
 	uint8_t tag[MAC_TAG_BYTES]; // computed by mac_burst()
 };
 
-// What a connection remembers: the ticket and the pass it last verified, all bytes. All zero:
-// nothing. Owned by the connection, 96 bytes.
+// What a connection remembers: the ticket and the pass it last verified, by their prints. All zero:
+// nothing (a print of 0 is as unlikely as any other). Owned by the connection, 16 bytes.
 struct gate_remembered {
-	struct token_wire ticket;
-	struct token_wire pass;
+	uint64_t ticket, pass;
 };
 
 struct gate_request {
@@ -104,11 +104,13 @@ void gate_request_read(const struct gate_map *map, const struct http_head *head,
 	struct gate_request *request);
 
 // Decode what is carried, and hand out the MACs to compute.
+//   key         of prints; the same as long as anything is remembered
 //   remembered  of the connection; may be NULL
 //   jobs        room for CARRY_TOKENS_MAX
 // Returns how many jobs were written; they point into the request and `secrets`. Pure; any thread.
 uint32_t gate_request_tokens(struct gate_request *request, const struct token_secrets *secrets,
-	const struct gate_remembered *remembered, uint64_t now_s, struct mac_job *jobs);
+	const struct token_print_key *key, const struct gate_remembered *remembered, uint64_t now_s,
+	struct mac_job *jobs);
 
 // Choose, after the MACs were computed.
 //   remembered  gets the chosen ticket and pass; may be NULL

@@ -82,8 +82,17 @@ bool token_decode(struct span text, struct token_wire *wire, struct token *token
 // The key a token says it was signed with, or NULL: secret absent or revoked. Pure; any thread.
 const struct mac_key *token_key(const struct token_secrets *secrets, const struct token *token);
 
-// Whether two tokens are the same, in constant time. Pure; any thread.
-bool token_is_same(const struct token_wire *a, const struct token_wire *b);
+// What stands for a token where its 48 bytes would be too many: 64 bits that depend on all of them,
+// under a random key that nobody learns. Of two different tokens, however chosen, one in 2^64 keys
+// makes them the same.
+#define TOKEN_PRINT_WORDS (TOKEN_TEXT_WIRE_BYTES / 8)
+struct token_print_key {
+	uint64_t words[TOKEN_PRINT_WORDS + 1][2];
+};
+static_assert(TOKEN_TEXT_WIRE_BYTES % 8 == 0, "whole words");
+
+// The print of a token, in constant time. Pure; any thread.
+uint64_t token_print(const struct token_print_key *key, const struct token_wire *wire);
 
 // Whether `tag` (computed) is the token's own, in constant time. Pure; any thread.
 bool token_is_signed(const struct token_wire *wire, const uint8_t tag[MAC_TAG_BYTES]);

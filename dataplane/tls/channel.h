@@ -56,6 +56,7 @@ struct tls {
 
 	// as a server
 	struct tls_service service;
+	const uint32_t *now_s; // unix time; NULL: stapled responses do not run out
 	struct evp_cipher_st *ticket_cipher; // fetched once
 	struct channel_list waiting; // the longest first
 	uint64_t handshake_ns; // each; 0: as many as come

@@ -13,8 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct staple {
+	uint64_t until_s; // unix time of its next update; 0: it does not say
 	size_t bytes;
 	char response[];
 };
@@ -189,9 +191,19 @@ static OCSP_SINGLERESP *find_single(OCSP_BASICRESP *basic, const X509 *leaf)
 	return NULL;
 }
 
+static uint64_t unix_time(const ASN1_GENERALIZEDTIME *time)
+{
+	struct tm tm;
+	if (!time || !ASN1_TIME_to_tm(time, &tm))
+		return 0;
+	time_t seconds = timegm(&tm);
+	return seconds > 0 ? (uint64_t)seconds : 0;
+}
+
 // Returns 0, 1 or -EINVAL, as identity_check().
-static int judge_response(
-	const char *path, OCSP_RESPONSE *response, const X509 *leaf, struct identity_fault *fault)
+//   until_s  when it runs out; 0: never
+static int judge_response(const char *path, OCSP_RESPONSE *response, const X509 *leaf,
+	uint64_t *until_s, struct identity_fault *fault)
 {
 	OCSP_BASICRESP *basic = response ? OCSP_response_get1_basic(response) : NULL;
 	OCSP_SINGLERESP *single = basic ? find_single(basic, leaf) : NULL;
@@ -209,20 +221,22 @@ static int judge_response(
 			OCSP_cert_status_str(status));
 	else if (until && X509_cmp_current_time(until) < 0)
 		ret = say(fault, IDENTITY_OCSP, 1, "%s: has run out: not stapled", path);
+	*until_s = unix_time(until);
 	OCSP_BASICRESP_free(basic);
 	return ret;
 }
 
-static int keep_response(
-	const char *path, const char *bytes, size_t len, X509 *leaf, struct identity_fault *fault)
+static int keep_response(const char *path, struct span response, uint64_t until_s, X509 *leaf,
+	struct identity_fault *fault)
 {
-	struct staple *staple = malloc(sizeof(*staple) + len); // COLD: control
+	struct staple *staple = malloc(sizeof(*staple) + response.len); // COLD: control
 	if (!staple || !X509_set_ex_data(leaf, staple_index(), staple)) {
 		free(staple);
 		return say_errno(fault, IDENTITY_OCSP, path, ENOMEM);
 	}
-	staple->bytes = len;
-	memcpy(staple->response, bytes, len);
+	staple->until_s = until_s;
+	staple->bytes = response.len;
+	memcpy(staple->response, response.at, response.len);
 	return 0;
 }
 
@@ -236,18 +250,22 @@ static int read_response(const char *path, X509 *leaf, struct identity_fault *fa
 	long len = BIO_get_mem_data(bio, &bytes);
 	const unsigned char *at = (const unsigned char *)bytes;
 	OCSP_RESPONSE *response = d2i_OCSP_RESPONSE(NULL, &at, len);
-	ret = judge_response(path, response, leaf, fault);
+	uint64_t until_s;
+	ret = judge_response(path, response, leaf, &until_s, fault);
 	OCSP_RESPONSE_free(response);
 	if (ret == 0)
-		ret = keep_response(path, bytes, (size_t)len, leaf, fault);
+		ret = keep_response(path, (struct span){bytes, (size_t)len}, until_s, leaf, fault);
 	BIO_free(bio);
 	return ret;
 }
 
-struct span material_staple(const X509 *leaf)
+struct span material_staple(const X509 *leaf, uint64_t now_s, bool *ran_out)
 {
 	const struct staple *staple = leaf ? X509_get_ex_data(leaf, staple_index()) : NULL;
-	return staple ? (struct span){staple->response, staple->bytes} : (struct span){0};
+	*ran_out = staple && staple->until_s && now_s >= staple->until_s;
+	if (!staple || *ran_out)
+		return (struct span){0};
+	return (struct span){staple->response, staple->bytes};
 }
 
 // ---- All of it ----

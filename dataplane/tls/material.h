@@ -19,5 +19,8 @@ int material_read(const struct identity_files *files, struct material *material,
 	struct identity_fault *fault);
 void material_end(struct material *material);
 
-// The response that was read with a certificate; empty: none. It lives as long as that does.
-struct span material_staple(const X509 *leaf);
+// The response that was read with a certificate. It lives as long as that does.
+//   now_s     unix time, at which it must not have run out; 0: it counts as good
+//   ran_out   set if it has
+// Returns it; empty: there is none, or it has run out.
+struct span material_staple(const X509 *leaf, uint64_t now_s, bool *ran_out);

@@ -81,8 +81,12 @@ static int choose_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv,
 
 static int staple(SSL *ssl, void *unused)
 {
-	struct span response = material_staple(SSL_get_certificate(ssl));
+	struct tls *tls = ((struct channel *)SSL_get_app_data(ssl))->tls;
+	uint64_t now_s = tls->now_s ? *tls->now_s : 0;
+	bool ran_out;
+	struct span response = material_staple(SSL_get_certificate(ssl), now_s, &ran_out);
 	(void)unused;
+	tls->counters.staple_late += ran_out;
 	if (response.len == 0)
 		return SSL_TLSEXT_ERR_NOACK;
 	void *copy = OPENSSL_memdup(response.at, response.len); // OpenSSL frees it

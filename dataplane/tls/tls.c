@@ -44,6 +44,7 @@ struct stream_driver *tls_create(const struct tls_plan *plan)
 	tls->driver = (struct stream_driver){.ops = &ops, .queue_high = plan->inner->queue_high};
 	tls->inner = plan->inner;
 	tls->worker = plan->worker;
+	tls->now_s = plan->now_s;
 	TAILQ_INIT(&tls->free);
 	TAILQ_INIT(&tls->closed);
 	TAILQ_INIT(&tls->waiting);

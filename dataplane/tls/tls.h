@@ -51,6 +51,8 @@ struct tls_plan {
 	unsigned worker; // whose contexts of a trust or an identity are used
 	uint32_t streams_max; // at once
 	uint32_t handshakes_per_s; // as the server; beyond them one waits; 0: no limit
+	const uint32_t *now_s; // unix time as the owner keeps it, by which stapled responses run
+			       // out; borrowed; NULL: they do not
 };
 
 // Who we are to visitors, by the listener that they came to.
@@ -77,6 +79,8 @@ struct tls_target {
 	X(handshake_cut, "handshakes failed: the connection ended within") \
 	X(handshake_late, \
 		"handshakes failed: not done within connect_timeout, with visitors head_timeout") \
+	X(staple_late, \
+		"handshakes that got no OCSP response: it has run out; a reload reads it anew") \
 	X(put_off, "handshakes that waited for their turn: over tls_handshakes") \
 	X(cut, "streams whose connection ended without close_notify") \
 	X(broken, "streams ended by an alert, or by bytes that the peer has not sealed") \

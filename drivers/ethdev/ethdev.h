@@ -50,6 +50,7 @@ struct ethdev_port_plan {
 struct ethdev_plan {
 	unsigned worker_count;
 	uint32_t connections; // of all workers: sizes the queues, and these the pools
+	bool has_hugepages; // else each buffer takes a page
 	unsigned port_count;
 	struct ethdev_port_plan ports[ETHDEV_PORTS_MAX];
 };

@@ -60,11 +60,13 @@ int inside_open_exception(struct ethdev *devices, const struct ethdev_plan *plan
 		mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
 	struct inside_port *tap = &devices->ports[devices->all_count];
 	const struct ethdev_port_plan as_port = {.mtu = port->shown.mtu};
+	struct sizes sizes = devices->sizes;
+	sizes.receive_len = sizes.send_len = SIZES_EXCEPTION_LEN;
 	tap->buffers = port->buffers;
 	int ret = port_probe(tap, device, port->shown.mtu, 1, reason);
 	if (ret < 0)
 		goto fail;
-	if ((ret = port_start(tap, &as_port, &devices->sizes, 1, reason)) < 0) {
+	if ((ret = port_start(tap, &as_port, &sizes, 1, reason)) < 0) {
 		port_close(tap);
 		goto fail;
 	}

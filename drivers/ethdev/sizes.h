@@ -8,6 +8,8 @@
 #define SIZES_BUFFER_CACHE 256u // buffers that a worker keeps of a pool, half as much again at most
 #define SIZES_RESERVE 512u // buffers of a worker for control frames alone
 
+#define SIZES_EXCEPTION_LEN 512u // descriptors of an exception interface
+
 struct sizes {
 	uint16_t receive_len, send_len; // descriptors of a queue; a device may have less
 	uint32_t ring_len; // of dispatch rings; 0 with one worker

@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 
+#include "drivers/ip.h"
 #include "drivers/sockets/address.h"
 #include "drivers/sockets/core.h"
 #include "drivers/sockets/life.h"
@@ -129,7 +130,7 @@ static void calls_resume(struct stream_driver *driver, struct stream *stream)
 
 static int open_socket(struct core *core, const struct stream_address *to)
 {
-	int family = address_is_ipv4(to) ? AF_INET : AF_INET6;
+	int family = ip_is_v4(to->ip) ? AF_INET : AF_INET6;
 	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		core_count(core, SOCKETS_connect_no_descriptor);

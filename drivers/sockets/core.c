@@ -17,7 +17,7 @@
 #include "drivers/sockets/calls.h"
 #include "drivers/sockets/life.h"
 
-#define REPORT_EVENTS_MAX 2 // the most that one report gives, as OPENED and DATA
+#define REPORT_EVENTS_MAX 2 // the most that one report gives, as EOF and CLOSED
 
 static uint64_t clock_us(void)
 {
@@ -33,11 +33,9 @@ int core_init(struct core *core, const struct sockets_plan *plan)
 		.streams_max = plan->streams_max,
 		.connects_max = plan->connects_max,
 		.linger_us = plan->linger_ms * UINT64_C(1000),
-		.header_us = plan->proxy_header_ms * UINT64_C(1000),
 		.listener_count = plan->listener_count,
 		.burst = 1, // a new socket stands in none
 	};
-	TAILQ_INIT(&core->header);
 	TAILQ_INIT(&core->lingering);
 	TAILQ_INIT(&core->due);
 	TAILQ_INIT(&core->closed);

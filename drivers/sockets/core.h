@@ -27,14 +27,13 @@ struct core {
 	uint32_t burst; // its number, from 1
 
 	struct socket_table table;
-	struct socket_list header; // in SOCKET_HEADER, oldest first
 	struct socket_list lingering; // in SOCKET_LINGERING, oldest first
 	struct socket_list due; // to end in the next turn
 	struct socket_list closed; // ended in this turn
 	struct queue_pool pool;
 
 	uint32_t streams_max, connects_max;
-	uint64_t linger_us, header_us;
+	uint64_t linger_us;
 	unsigned listener_count;
 	struct core_listener listeners[SOCKETS_LISTENERS_MAX];
 

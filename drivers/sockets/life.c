@@ -4,22 +4,20 @@
 // What is due ends before the engine reports anything: if the burst has no room for all of that, it
 // has none for reports either. So no report meets a socket that is due.
 //
-// Deadlines of one kind all have the same length, so each kind is a list in the order of its
-// deadlines, whose head alone is looked at.
+// Deadlines all have the same length, so those with one are a list in their order, whose head alone
+// is looked at.
 
 #include "drivers/sockets/life.h"
 
 #include <errno.h>
 #include <unistd.h>
 
+#include "drivers/ip.h"
 #include "drivers/sockets/address.h"
-#include "drivers/sockets/proxy.h"
 #include "drivers/sockets/send.h"
 
-#define EXPIRED_MAX 256 // deadlines of a kind dealt with in one turn
+#define EXPIRED_MAX 256 // deadlines dealt with in one turn
 #define ACCEPT_RETRY_US 50000 // pause of a listener after a failed accept
-
-static_assert(PROXY_BYTES_MAX <= SOCKETS_BUFFER_BYTES_MIN, "a header fits one buffer");
 
 // ---- Events ----
 
@@ -100,7 +98,7 @@ static bool find_addresses(int fd, const struct sockets_listener *listener, stru
 	if (getpeername(fd, (struct sockaddr *)&name, &(socklen_t){sizeof(name)}) < 0)
 		return false;
 	address_from_kernel(&name, &stream->peer);
-	if (!address_is_any(&listener->address)) {
+	if (!ip_is_any(listener->address.ip)) {
 		stream->local = listener->address;
 		return true;
 	}
@@ -119,8 +117,7 @@ void life_accepted(struct core *core, unsigned listener, int fd)
 		refuse(core, fd, SOCKETS_accept_failed);
 		return;
 	}
-	enum socket_state state = plan->proxy_protocol ? SOCKET_HEADER : SOCKET_OPEN;
-	struct socket *socket = life_add(core, fd, listener, state);
+	struct socket *socket = life_add(core, fd, listener, SOCKET_OPEN);
 	if (!socket) {
 		core_count(core, SOCKETS_accept_failed);
 		return;
@@ -128,12 +125,7 @@ void life_accepted(struct core *core, unsigned listener, int fd)
 	core_count(core, SOCKETS_accepted);
 	socket->stream.peer = stream.peer;
 	socket->stream.local = stream.local;
-	if (state == SOCKET_OPEN) {
-		emit(core, socket, STREAM_OPENED);
-	} else {
-		socket->deadline_us = core->driver.now_us + core->header_us;
-		TAILQ_INSERT_TAIL(&core->header, socket, list);
-	}
+	emit(core, socket, STREAM_OPENED);
 	core->ops->receive_start(core, socket);
 }
 
@@ -166,78 +158,19 @@ static void finish_connect(struct core *core, struct socket *socket)
 
 bool life_is_receiving(const struct socket *socket)
 {
-	bool is_live = socket->state == SOCKET_OPEN || socket->state == SOCKET_HEADER;
-	return is_live && !socket->is_paused && !socket->is_eof;
-}
-
-// The queue, which nothing uses before the stream opens, keeps a header that comes in pieces.
-// Returns PROXY_OK with what follows the header in *data.
-static enum proxy_result read_header(
-	struct core *core, struct socket *socket, struct span *data, struct proxy *proxy)
-{
-	size_t before = socket->queue.bytes;
-	if (before == 0) {
-		enum proxy_result result = proxy_parse(*data, proxy);
-		if (result == PROXY_OK)
-			*data = span_from(*data, proxy->header_bytes);
-		if (result != PROXY_MORE)
-			return result;
-	}
-	size_t room = PROXY_BYTES_MAX - before;
-	struct span part = {data->at, data->len < room ? data->len : room};
-	if (queue_push(&core->pool, &socket->queue, part) < part.len) {
-		core_count(core, SOCKETS_send_no_buffer);
-		return PROXY_BAD;
-	}
-	enum proxy_result result = proxy_parse(queue_front(&core->pool, &socket->queue), proxy);
-	if (result == PROXY_OK)
-		*data = span_from(*data, proxy->header_bytes - before);
-	return result;
-}
-
-static void release_header(struct core *core, struct socket *socket, enum sockets_counter why)
-{
-	core_count(core, why);
-	TAILQ_REMOVE(&core->header, socket, list);
-	life_release(core, socket, true);
-}
-
-static void header_received(struct core *core, struct socket *socket, struct span data)
-{
-	struct proxy proxy;
-	enum proxy_result result = read_header(core, socket, &data, &proxy);
-	if (result == PROXY_MORE)
-		return;
-	if (result == PROXY_BAD) {
-		release_header(core, socket, SOCKETS_proxy_bad);
-		return;
-	}
-	drop_queue(core, socket);
-	TAILQ_REMOVE(&core->header, socket, list);
-	if (proxy.has_addresses) {
-		socket->stream.peer = proxy.peer;
-		socket->stream.local = proxy.local;
-	}
-	socket_set_state(socket, SOCKET_OPEN);
-	emit(core, socket, STREAM_OPENED);
-	if (data.len)
-		emit(core, socket, STREAM_DATA)->data = data;
+	return socket->state == SOCKET_OPEN && !socket->is_paused && !socket->is_eof;
 }
 
 void life_received(struct core *core, struct socket *socket, struct span data)
 {
 	assert(data.len > 0);
 	core_count_by(core, SOCKETS_bytes_in, data.len);
-	if (socket->state == SOCKET_HEADER)
-		header_received(core, socket, data);
-	else if (socket->state == SOCKET_OPEN)
+	if (socket->state == SOCKET_OPEN)
 		emit(core, socket, STREAM_DATA)->data = data;
 }
 
 void life_ended(struct core *core, struct socket *socket, int error)
 {
-	if (socket->state == SOCKET_HEADER)
-		release_header(core, socket, SOCKETS_proxy_bad);
 	if (socket->state != SOCKET_OPEN || socket->is_eof)
 		return;
 	if (error) {
@@ -352,29 +285,24 @@ void life_begin_turn(struct core *core)
 
 uint64_t life_deadline_us(const struct core *core)
 {
-	const struct socket *oldest[] = {TAILQ_FIRST(&core->header), TAILQ_FIRST(&core->lingering)};
-	uint64_t first_us = UINT64_MAX;
-	for (unsigned i = 0; i < 2; i++)
-		if (oldest[i] && oldest[i]->deadline_us < first_us)
-			first_us = oldest[i]->deadline_us;
+	const struct socket *oldest = TAILQ_FIRST(&core->lingering);
+	uint64_t first_us = oldest ? oldest->deadline_us : UINT64_MAX;
 	for (unsigned i = 0; i < core->listener_count; i++)
 		if (core->listeners[i].retry_us && core->listeners[i].retry_us < first_us)
 			first_us = core->listeners[i].retry_us;
 	return first_us;
 }
 
-static struct socket *first_expired(struct core *core, struct socket_list *list)
+static struct socket *first_expired(struct core *core)
 {
-	struct socket *oldest = TAILQ_FIRST(list);
+	struct socket *oldest = TAILQ_FIRST(&core->lingering);
 	return oldest && oldest->deadline_us <= core->driver.now_us ? oldest : NULL;
 }
 
 void life_expire(struct core *core)
 {
 	struct socket *socket;
-	for (int i = 0; i < EXPIRED_MAX && (socket = first_expired(core, &core->header)); i++)
-		release_header(core, socket, SOCKETS_proxy_late);
-	for (int i = 0; i < EXPIRED_MAX && (socket = first_expired(core, &core->lingering)); i++) {
+	for (int i = 0; i < EXPIRED_MAX && (socket = first_expired(core)); i++) {
 		core_count(core, SOCKETS_linger_late);
 		TAILQ_REMOVE(&core->lingering, socket, list);
 		life_release(core, socket, true);

@@ -9,7 +9,6 @@
 
 enum socket_state {
 	SOCKET_FREE,
-	SOCKET_HEADER, // accepted; its PROXY header is still to come
 	SOCKET_CONNECTING,
 	SOCKET_OPEN,
 	SOCKET_LINGERING, // closed by the worker; its queue is still to be sent
@@ -35,10 +34,10 @@ struct socket {
 	uint16_t event_first, event_last;
 
 	int error; // why it is due
-	uint64_t deadline_us; // HEADER, LINGERING
-	TAILQ_ENTRY(socket) list; // free, header, lingering, due or closed: one at a time
+	uint64_t deadline_us; // LINGERING
+	TAILQ_ENTRY(socket) list; // free, lingering, due or closed: one at a time
 	TAILQ_ENTRY(socket) engine_list;
-	struct queue queue; // to be sent; in HEADER, what came of the header
+	struct queue queue; // to be sent
 } __attribute__((aligned(64)));
 static_assert(sizeof(struct socket) == 128, "two lines, and neighbours share none");
 

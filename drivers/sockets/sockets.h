@@ -19,13 +19,12 @@ enum sockets_engine {
 #define SOCKETS_LISTENERS_MAX 64 // of one driver
 #define SOCKETS_STREAMS_MAX 4000000 // streams of one driver, all together
 #define SOCKETS_BUFFERS_MAX 32768 // receive buffers: the most that one io_uring ring can number
-#define SOCKETS_BUFFER_BYTES_MIN 2048 // of either kind; a PROXY header fits one
+#define SOCKETS_BUFFER_BYTES_MIN 2048 // of either kind
 #define SOCKETS_BUFFER_BYTES_MAX 65536
 #define SOCKETS_RESERVE 64 // streams above streams_max, so that newcomers can be told why
 
 struct sockets_listener {
 	struct stream_address address; // what it is bound to
-	bool proxy_protocol; // every connection begins with a PROXY header, v1 or v2
 	int fd; // one of sockets_listen()
 };
 
@@ -37,7 +36,6 @@ struct sockets_plan {
 	uint32_t send_count, send_bytes; // pool for what peers do not take at once
 	size_t queue_high; // bytes queued on a stream that make its writer stop
 	uint32_t linger_ms; // how long a closed stream may take to see its queue off
-	uint32_t proxy_header_ms; // how long a PROXY header may take to arrive
 	unsigned listener_count;
 	struct sockets_listener listeners[SOCKETS_LISTENERS_MAX];
 };
@@ -87,8 +85,6 @@ bool sockets_is_full(const struct stream_driver *driver);
 	X(receive_no_buffer, "receives put off: no buffer free") \
 	X(send_no_buffer, "writes cut short: the send pool is empty") \
 	X(stream_error, "streams ended by an error, mostly reset by the peer") \
-	X(proxy_bad, "connections closed: PROXY header missing or malformed") \
-	X(proxy_late, "connections closed: PROXY header incomplete at its deadline") \
 	X(linger_late, "closed streams reset: their queue not taken by the linger deadline") \
 	X(ring_overflow, "turns in which the completion ring had overflowed")
 

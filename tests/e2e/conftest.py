@@ -4,7 +4,10 @@ Markers say where a test belongs: `sockets` to that driver alone, `bypass` to `d
 `smoke` to the few that run over every device, `long` to `tests/run --long`. What is left out of a
 run is named at its end.
 """
+import collections
+import fcntl
 import os
+import signal
 import sys
 
 sys.dont_write_bytecode = True
@@ -20,37 +23,63 @@ MARKERS = {
     "bypass": "of `driver: dpdk` itself, over these devices if it names some",
     "smoke": "runs over every device",
     "long": "takes minutes; only with SLUICE_TESTS_LONG=1",
+    "alone": "goes by the clock: no other test runs beside it",
 }
-left_out = []
+left_out = collections.Counter()  # (reason, file)
 
 
 def pytest_configure(config):
     for name, meaning in MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
-    if network.is_bypass():
-        network.enter()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # fixtures end what they began
+    network.enter()
 
 
-def is_left_out(item):
-    if item.get_closest_marker("long") and os.environ.get("SLUICE_TESTS_LONG") != "1":
-        return True
-    if not network.is_bypass():
-        return bool(item.get_closest_marker("bypass"))
+def why_left_out(item):
     bypass = item.get_closest_marker("bypass")
-    return bool(item.get_closest_marker("sockets")
-                or (bypass and bypass.args and network.DEVICE not in bypass.args))
+    if item.get_closest_marker("long") and os.environ.get("SLUICE_TESTS_LONG") != "1":
+        return MARKERS["long"]
+    if bypass and not network.is_bypass():
+        return "of `driver: dpdk`"
+    if bypass and bypass.args and network.DEVICE not in bypass.args:
+        return f"of {' and '.join(bypass.args)}"
+    if network.is_bypass() and item.get_closest_marker("sockets"):
+        return MARKERS["sockets"]
+    return None
 
 
 def pytest_collection_modifyitems(config, items):
-    left_out.extend(item for item in items if is_left_out(item))
-    items[:] = [item for item in items if item not in left_out]
-    config.hook.pytest_deselected(items=left_out)
+    """Those that run alone come last: until then nobody waits for anybody."""
+    reasons = [(why_left_out(item), item) for item in items]
+    left_out.update((why, item.path.name) for why, item in reasons if why)
+    config.hook.pytest_deselected(items=[item for why, item in reasons if why])
+    items[:] = sorted((item for why, item in reasons if not why),
+                      key=lambda item: bool(item.get_closest_marker("alone")))
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["left_out"] = [[*key, count] for key, count in left_out.items()]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Of the processes of pytest-xdist each leaves out the same."""
+    left_out.update({(why, file): count for why, file, count in node.workeroutput["left_out"]}
+                    if not left_out and hasattr(node, "workeroutput") else {})
 
 
 def pytest_terminal_summary(terminalreporter):
-    terminalreporter.write_line(f"over {network.describe()}; {len(left_out)} left out:")
-    for item in left_out:
-        terminalreporter.write_line(f"  {item.nodeid}")
+    terminalreporter.write_line(f"over {network.describe()}; {left_out.total()} left out")
+    for reason in sorted({why for why, _ in left_out}):
+        files = [f"{count} in {file}" for (why, file), count in left_out.items() if why == reason]
+        terminalreporter.write_line(f"  {reason}: {', '.join(files)}")
+
+
+@pytest.fixture(autouse=True)
+def turn(request):
+    """Tests run beside each other, in as many processes as there are, but for those marked."""
+    with open(__file__, "rb") as file:
+        is_alone = request.node.get_closest_marker("alone")
+        fcntl.flock(file, fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
+        yield
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 """Where visitors meet an appliance: loopback, or a link of its own for `driver: dpdk`.
 
 SLUICE_E2E_DEVICE says which: `sockets` (the default), or a device that a virtual link can carry:
-`af_packet`, `af_xdp`, `tap`. With a device the whole run lives in a network namespace of its own,
-which is gone with its last process; each appliance gets a link with the kernel's TCP at the other
-end. SLUICE_E2E_FAMILY=6 makes visitors come over IPv6, SLUICE_E2E_VLAN=N over a tagged network.
+`af_packet`, `af_xdp`, `tap`. Every process of tests lives in a network namespace of its own, which
+is gone with the last process in it. With a device each appliance there gets a link with the
+kernel's TCP at the other end. SLUICE_E2E_FAMILY=6 makes visitors come over IPv6, SLUICE_E2E_VLAN=N over a tagged network.
 """
 import contextlib
 import ctypes
@@ -22,6 +22,9 @@ SOURCES = 8  # addresses that visitors may come from
 # Where visitors may come from.
 VISITORS = ["127.0.0.0/8", "10.77.0.0/16", "fd00::/16"]
 taken = set()  # numbers of links
+# Appliances that never sleep: each process of pytest-xdist has a core for its own, while they last.
+CORES = sorted(os.sched_getaffinity(0), reverse=True)
+CORE = CORES[int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % len(CORES)]
 
 
 def is_bypass():
@@ -158,7 +161,7 @@ class Link:
                 "addresses": [f"{ours}/{64 if ':' in ours else 24}" for ours, _ in self.addresses]}
         if self.mtu != 1500:
             port["mtu"] = self.mtu
-        return {"driver": "dpdk", "workers": [max(os.sched_getaffinity(0))],
+        return {"driver": "dpdk", "workers": [CORE],
                 "dpdk": {"hugepages": "off", "ports": [port]}}
 
     def plug(self):

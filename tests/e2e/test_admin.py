@@ -208,11 +208,33 @@ def test_drain_finishes_what_is_under_way(make, visitor, origin):
     thread = threading.Thread(target=lambda: answers.append(one.get("/derby/slow")))
     thread.start()
     wait_for(lambda: len(origin.seen) == 2, 5)
-    sluice.process.terminate()
-    wait_for(lambda: visitor(sluice).get("/.sluice/health").status_code == 503, 5, 0.05)
+    with sluice.connect() as balancer:
+        balancer.settimeout(5)
+        sluice.process.terminate()
+        wait_for(lambda: "draining" in sluice.read_log(), 5)
+        time.sleep(0.3)  # the workers know it too
+        balancer.sendall(b"GET /.sluice/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert balancer.recv(65536).startswith(b"HTTP/1.1 503 ")
     origin.gate.set()
     thread.join(10)
     assert answers[0].text.startswith("shop:")
+    assert sluice.process.wait(10) == 0
+
+
+@pytest.mark.sockets
+def test_a_drain_answers_newcomers(make, visitor, origin):
+    """Over the kernel's sockets: health says 503 to whoever asks, a newcomer gets the page."""
+    sluice = make(rooms=[room(capacity=5)])
+    origin.gate.clear()
+    with sluice.connect() as busy:
+        busy.sendall(b"GET /about HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        wait_for(lambda: origin.seen, 5)
+        sluice.process.terminate()
+        wait_for(lambda: visitor(sluice).get("/.sluice/health").status_code == 503, 5, 0.05)
+        answer = visitor(sluice).get("/derby/")
+        assert answer.status_code == 503 and answer.headers["connection"] == "close"
+        origin.gate.set()
+        assert busy.recv(65536).startswith(b"HTTP/1.1 200 ")
     assert sluice.process.wait(10) == 0
 
 

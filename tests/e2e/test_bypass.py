@@ -108,6 +108,27 @@ def test_flows_of_before_a_restart_are_reset_at_once(make):
     assert counter(sluice, "rst_sent") >= 1
 
 
+@pytest.mark.bypass("af_packet", "af_xdp")
+def test_a_crowd_of_before_a_restart_is_reset_at_once(make):
+    """As many as there may be connections: the rate of RSTs is theirs."""
+    sluice = make()
+    crowd = [sluice.connect() for _ in range(400)]  # a source has a quarter of 2000
+    assert ask(crowd[-1]).startswith(b"HTTP/1.1 200 ")
+    sluice.kill()
+    sluice.start()
+    for sock in crowd:
+        sock.settimeout(0.01)
+        sock.sendall(b"GET / HTTP/1.1\r\n")
+    began = time.monotonic()
+    for sock in crowd:
+        sock.settimeout(2)
+        with pytest.raises(ConnectionResetError):
+            sock.recv(1)
+        sock.close()
+    assert time.monotonic() - began < 2
+    assert counter(sluice, "rst_limited") == 0
+
+
 @pytest.mark.smoke
 def test_a_drain_says_that_connections_close(make, origin):
     """What is under way is finished; nobody keeps a connection."""
@@ -127,6 +148,31 @@ def test_a_drain_says_that_connections_close(make, origin):
             got += piece
         assert got.startswith(b"HTTP/1.1 200 ") and b"\r\nconnection: close\r\n" in got.lower()
     assert sluice.process.wait(10) == 0
+
+
+@pytest.mark.smoke
+def test_a_drain_refuses_newcomers(make, origin):
+    """The port is ours: who comes is refused at once, so that it goes elsewhere."""
+    sluice = make()
+    origin.gate.clear()
+    with sluice.connect() as busy:
+        busy.sendall(b"GET /about HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        wait_for(lambda: origin.seen, 5)
+        sluice.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: is_refused(sluice), 5, 0.05)
+        assert counter(sluice, "syn_refused") >= 1
+        origin.gate.set()
+        busy.settimeout(5)
+        assert busy.recv(65536).startswith(b"HTTP/1.1 200 ")
+    assert sluice.process.wait(10) == 0
+
+
+def is_refused(sluice):
+    try:
+        sluice.connect().close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 @pytest.mark.smoke

@@ -243,7 +243,6 @@ def test_preflights_pass_within_their_rate(make, visitor, origin):
     assert sluice.show("room", "derby")["sessions"] == 1
 
 
-@pytest.mark.sockets
 def test_proxy_protocol(make):
     sluice = make(start=False)
     sluice.config["listen"][0]["proxy_protocol"] = True
@@ -252,7 +251,15 @@ def test_proxy_protocol(make):
     got = sluice.raw(b"PROXY TCP4 192.0.2.7 192.0.2.1 4000 80\r\n" + ask, 3)
     headers = dict((k.lower(), v) for k, v in json.loads(got.split(b"\r\n\r\n", 1)[1])["headers"])
     assert headers["x-forwarded-for"] == "192.0.2.7"
+    with sluice.connect() as sock:
+        sock.settimeout(5)
+        for piece in (b"PROXY TCP4 192.0.2.8 192.0.2.1 40", b"00 80\r\n", ask):
+            sock.sendall(piece)
+            time.sleep(0.1)
+        assert b"192.0.2.8" in sock.recv(65536)
     assert sluice.raw(ask, 3) == b""
+    assert {"proxy_bad": 1, "proxy_late": 0}.items() <= {
+        line["counter"]: line["value"] for line in sluice.show("counters")}.items()
     assert sluice.process.poll() is None
 
 

@@ -218,7 +218,6 @@ def test_pipelined_and_in_pieces(secured, authority):
         assert stream.recv(65536).startswith(b"HTTP/1.1 200")
 
 
-@pytest.mark.sockets
 def test_the_proxy_protocol_comes_before_tls(secured, authority, origin):
     one = secured(listen={"proxy_protocol": True})
     first = b"PROXY TCP4 192.0.2.77 192.0.2.1 4711 443\r\n"

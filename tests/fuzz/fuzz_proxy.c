@@ -3,24 +3,24 @@
 
 #include <assert.h>
 
-#include "drivers/sockets/proxy.h"
+#include "drivers/proxy/header.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct proxy proxy, again;
+	struct header found, again;
 	struct span in = {(const char *)data, len};
-	if (proxy_parse(in, &proxy) != PROXY_OK)
+	if (header_parse(in, &found) != HEADER_OK)
 		return 0;
-	assert(proxy.header_bytes > 0);
-	assert(proxy.header_bytes <= len);
-	assert(proxy.header_bytes <= PROXY_BYTES_MAX);
-	in.len = proxy.header_bytes;
-	assert(proxy_parse(in, &again) == PROXY_OK);
-	assert(again.header_bytes == proxy.header_bytes);
-	assert(again.has_addresses == proxy.has_addresses);
+	assert(found.bytes > 0);
+	assert(found.bytes <= len);
+	assert(found.bytes <= HEADER_BYTES_MAX);
+	in.len = found.bytes;
+	assert(header_parse(in, &again) == HEADER_OK);
+	assert(again.bytes == found.bytes);
+	assert(again.has_addresses == found.has_addresses);
 	in.len--;
-	assert(proxy_parse(in, &again) == PROXY_MORE);
+	assert(header_parse(in, &again) == HEADER_MORE);
 	return 0;
 }

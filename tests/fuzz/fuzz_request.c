@@ -52,11 +52,12 @@ static void check(const struct gate_request *request, const struct http_head *he
 static void read_request(const struct http_head *head)
 {
 	static struct gate_request request;
+	static const struct token_print_key key = {{{1, 2}, {3, 4}, {5, 6}, {7, 8}}};
 	struct gate_remembered remembered = {0};
 	struct mac_job jobs[CARRY_TOKENS_MAX];
 	char *scratch = malloc(GATE_REQUEST_SCRATCH_BYTES(head->target.len));
 	gate_request_read(&town, head, scratch, &request);
-	uint32_t count = gate_request_tokens(&request, &secrets, &remembered, NOW, jobs);
+	uint32_t count = gate_request_tokens(&request, &secrets, &key, &remembered, NOW, jobs);
 	mac_burst(engine, jobs, count);
 	gate_request_settle(&request, &remembered, NOW);
 	check(&request, head);

@@ -318,7 +318,7 @@ static void step_plan(struct play *p, struct words *w, const struct when *when)
 		FIELD(chunk_bytes, 0), FIELD(send_max, 0), FIELD(receive_max, 0),
 		FIELD(rto_min_us, 1), FIELD(rto_max_us, 1), FIELD(give_up_us, 1), FIELD(idle_us, 1),
 		FIELD(wait_us, 1), FIELD(linger_us, 1), FIELD(delayed_ack_us, 1),
-		FIELD(syn_rate, 0), FIELD(challenge_rate, 0)};
+		FIELD(syn_rate, 0), FIELD(challenge_rate, 0), FIELD(reset_rate, 0)};
 #undef FIELD
 	if (p->tcp)
 		play_fail(p, "the plan comes before everything else");

@@ -35,23 +35,31 @@ struct tcp_conn *tcp_find(const struct tcp *t, uint64_t hash, const struct strea
 	return NULL;
 }
 
-struct tcp_conn *tcp_open(struct tcp *t, uint64_t hash, const struct tcp_segment *segment)
+// A free one: of those that have been used, as long as there are, so that no more memory is touched
+// than was ever needed at once. NULL: none.
+static struct tcp_conn *take(struct tcp *t)
 {
 	if (!t->free_conn)
-		return NULL;
-	uint32_t index = t->free_conn - 1;
-	struct tcp_conn *c = &t->conns[index];
+		return t->used_conns < t->conn_max ? &t->conns[t->used_conns++] : NULL;
+	struct tcp_conn *c = &t->conns[t->free_conn - 1];
 	assert(c->state == TCP_FREE);
 	t->free_conn = c->timer.next;
+	return c;
+}
+
+struct tcp_conn *tcp_open(struct tcp *t, uint64_t hash, const struct tcp_segment *segment)
+{
+	struct tcp_conn *c = take(t);
+	if (!c)
+		return NULL;
 	*c = (struct tcp_conn){
 		.stream = {.peer = segment->peer, .local = segment->local},
 		.active_ms = t->now_ms,
 		.hop = segment->hop,
-		.timer = {.slot = TIMERS_UNLINKED,
-			.generation = (uint16_t)(c->timer.generation + 1)},
+		.timer = {.slot = TIMERS_UNLINKED},
 	};
 	state_set(c, TCP_ESTABLISHED);
-	flows_add(t->flows, hash, index);
+	flows_add(t->flows, hash, tcp_index(t, c));
 	t->conn_count++;
 	tcp_count(t, TCP_accepted);
 	return c;

@@ -17,8 +17,8 @@
 #include "dataplane/net/tcp/sources.h"
 #include "dataplane/net/tcp/syncookie.h"
 #include "dataplane/net/tcp/tcp.h"
-#include "dataplane/net/tcp/timers.h"
 #include "dataplane/net/tcp/wait.h"
+#include "dataplane/timers.h"
 
 // RFC 9293 3.3.2, without LISTEN and SYN-SENT, which need no connection, and TIME-WAIT, which has
 // its own table. SYN-RECEIVED is a cookie.
@@ -73,8 +73,8 @@ struct tcp_conn {
 	uint8_t rto_backoff; // expiries in a row
 	uint8_t challenges; // sent (low 4 bits) in one second (its low 4 bits)
 	uint32_t work; // index + 1 of its struct tcp_work; 0: none
-	struct tcp_timer timer; // its one deadline: always in the wheel. Of a free one: `next` in
-				// the list of free ones
+	struct timers_entry timer; // its one deadline: always in the wheel. Of a free one: `next`
+				   // in the list of free ones
 } __attribute__((aligned(64)));
 static_assert(sizeof(struct tcp_conn) == 128, "two cache lines");
 static_assert(offsetof(struct tcp_conn, snd_wnd) == 64, "what is in order is told from line 0");
@@ -89,20 +89,25 @@ struct tcp {
 	int input_max; // places for the events of segments: the others are for tcp_due()
 
 	struct tcp_conn *conns; // connections_max + reserve
-	uint32_t conn_max, conn_count, free_conn; // index + 1
+	uint32_t conn_max, conn_count;
+	uint32_t used_conns; // those from here on were never open
+	uint32_t free_conn; // index + 1: of the others, the one that ended last
 	uint32_t ended_conn; // index + 1: ended in this turn, free in the next
 	uint8_t scale; // of the windows we tell
 	struct tcp_flows *flows;
 	struct tcp_wait *waits;
-	struct tcp_timers timers;
+	struct timers timers;
 	struct tcp_work *works;
-	uint32_t free_work;
+	uint32_t free_work, used_works; // likewise
+	struct tcp_kept *kept; // for those that keep runs: TCP_KEPT_MAX each
+	uint32_t free_kept, used_kept; // likewise
 	struct tcp_chunks send_chunks, receive_chunks;
 	uint32_t *listed; // connections to look at before the turn ends
 	uint32_t listed_count;
 	bool is_accepting, has_begun;
 	struct tcp_stats stats;
 	struct sources *sources; // SYNs of each source in this second
+	uint64_t resets_ns; // when all RSTs sent so far to nobody's segments are paid for
 	struct syncookie syncookie;
 };
 

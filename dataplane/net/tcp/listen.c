@@ -40,14 +40,16 @@ static uint32_t number_for(
 static void answer_syn(
 	struct tcp *t, const struct tcp_wait_entry *wait, const struct tcp_segment *segment)
 {
-	if (!t->is_accepting)
-		tcp_count(t, TCP_syn_refused);
-	else if (segment->flags & TCP_FIN)
+	if (segment->flags & TCP_FIN) {
 		tcp_count(t, TCP_cookie_bad); // nonsense
-	else if (!sources_take(t->sources, segment->peer.ip, t->plan.syn_rate, t->now_ms))
+	} else if (!t->is_accepting) {
+		tcp_count(t, TCP_syn_refused);
+		reply_reset(t, segment);
+	} else if (!sources_take(t->sources, segment->peer.ip, t->plan.syn_rate, t->now_ms)) {
 		tcp_count(t, TCP_syn_limited);
-	else
+	} else {
 		reply_syn(t, segment, number_for(t, wait, segment));
+	}
 }
 
 void listen_settle_scale(struct tcp *t, struct tcp_conn *c, const struct tcp_segment *segment)
@@ -113,6 +115,17 @@ static bool is_elsewhere(
 	return !wait && t->io->elsewhere && t->io->elsewhere(t->io->ctx, segment);
 }
 
+// Whether a segment may follow one that will still open its connection, for all that its timestamp
+// says: it echoes one of ours. A stranger's, such as of a connection that ended with the process
+// before, does not.
+static bool may_follow(const struct tcp *t, const struct tcp_segment *segment)
+{
+	if (!segment->has_timestamp)
+		return true;
+	uint32_t offset = syncookie_ts_offset(&t->syncookie, &segment->local, &segment->peer);
+	return t->now_ms + offset - segment->ts_echo <= ECHO_AGE_MAX_MS;
+}
+
 // Not one that opens a connection. Silence where the segment that does will come: it was lost, or
 // this one has overtaken it.
 static void refuse_cookie(struct tcp *t, const struct tcp_wait_entry *wait,
@@ -123,7 +136,7 @@ static void refuse_cookie(struct tcp *t, const struct tcp_wait_entry *wait,
 	tcp_count(t, result == SYNCOOKIE_LATE ? TCP_cookie_late : TCP_cookie_bad);
 	if (wait && !wait->is_over)
 		input_again(t, wait, segment);
-	else if (result != SYNCOOKIE_OTHER)
+	else if (result != SYNCOOKIE_OTHER || !may_follow(t, segment))
 		reply_reset(t, segment);
 }
 
@@ -144,11 +157,6 @@ static void take_cookie(struct tcp *t, uint64_t hash, unsigned listener,
 	enum syncookie_result result = check_cookie(t, wait, segment, &told);
 	if (result != SYNCOOKIE_GOOD) {
 		refuse_cookie(t, wait, segment, result);
-		return;
-	}
-	if (!t->is_accepting) {
-		tcp_count(t, TCP_syn_refused);
-		reply_reset(t, segment);
 		return;
 	}
 	if (wait) {
@@ -174,11 +182,12 @@ void listen_segment(struct tcp *t, uint64_t hash, struct tcp_wait_entry *wait,
 {
 	unsigned listener = listen_find(t, &segment->local);
 	uint8_t kind = segment->flags & (TCP_SYN | TCP_ACK | TCP_RST);
-	bool is_for_us = listener != TCP_LISTENERS_MAX;
-	if (kind == TCP_SYN && is_for_us)
+	if (listener == TCP_LISTENERS_MAX)
+		refuse_stray(t, listener, segment); // all workers listen to the same
+	else if (kind == TCP_SYN)
 		answer_syn(t, wait, segment);
-	else if (kind == TCP_ACK && is_for_us)
+	else if (kind == TCP_ACK)
 		take_cookie(t, hash, listener, wait, segment);
-	else if (kind == TCP_SYN || !is_elsewhere(t, wait, segment))
+	else if (!is_elsewhere(t, wait, segment))
 		refuse_stray(t, listener, segment);
 }

@@ -176,7 +176,7 @@ bool receive_take(struct tcp *t, struct tcp_conn *c, uint32_t seq, struct span t
 		return take_in_order(t, c, text, has_fin);
 	c->flags |= TCP_CONN_ACK_DUE | TCP_CONN_ACK_NOW;
 	w = work_take(t, c);
-	if (!w) {
+	if (!w || (text.len > 0 && !work_take_kept(t, w))) {
 		tcp_count(t, TCP_receive_none);
 		return false;
 	}

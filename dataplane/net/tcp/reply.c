@@ -12,6 +12,8 @@
 #define OPTION_NOPS_TIMESTAMP_HEAD 0x0101080au
 #define OPTION_SCALE_HEAD 0x01030300u
 
+#define NS_PER_S UINT64_C(1000000000)
+
 static void put32(struct tcp_out *out, uint32_t value)
 {
 	value = htonl(value);
@@ -36,10 +38,29 @@ static void send_out(struct tcp *t, const struct tcp_out *out)
 	t->io->send(t->io->ctx, out);
 }
 
+// A bucket by its level in time: each RST costs its share of a second, and one second may be owed.
+static bool may_reset(struct tcp *t)
+{
+	uint64_t now_ns = t->now_us * 1000;
+	if (t->plan.reset_rate == 0)
+		return true;
+	uint64_t cost_ns = NS_PER_S / t->plan.reset_rate;
+	if (t->resets_ns < now_ns)
+		t->resets_ns = now_ns;
+	if (t->resets_ns + cost_ns > now_ns + NS_PER_S)
+		return false;
+	t->resets_ns += cost_ns;
+	return true;
+}
+
 void reply_reset(struct tcp *t, const struct tcp_segment *segment)
 {
 	if (segment->flags & TCP_RST)
 		return;
+	if (!may_reset(t)) {
+		tcp_count(t, TCP_rst_limited);
+		return;
+	}
 	struct tcp_out out = answer(segment, TCP_RST);
 	if (segment->flags & TCP_ACK) {
 		out.seq = segment->ack;

@@ -3,7 +3,8 @@
 
 #include "dataplane/net/tcp/conn.h"
 
-// A RST to a segment that belongs to nothing (RFC 9293 3.5.2), unless it is one itself.
+// A RST to a segment that belongs to nothing (RFC 9293 3.5.2), unless it is one itself, or more of
+// them would go out than plan.reset_rate: anybody can ask for one, in anybody's name.
 void reply_reset(struct tcp *t, const struct tcp_segment *segment);
 
 // A SYN-ACK.

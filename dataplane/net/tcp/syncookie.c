@@ -3,7 +3,8 @@
 // Both parts are right: the segment opens the connection. A guess succeeds once in 2^26, since two
 // keys are good at a time. Only the tuple's is: it belongs to a connection that we are about to
 // have, whose first segment was lost or overtaken and will come; it is dropped in silence. (A
-// stranger's is mistaken for that once in 250, and then has no RST.) Were the peer's number left
+// stranger's is mistaken for that once in 250, and then has no RST, unless its timestamp says that
+// it is one.) Were the peer's number left
 // out, any later segment of an upload that we have reset would open a new connection in the midst
 // of it; so it has the larger part.
 

@@ -9,6 +9,7 @@
 
 #include "dataplane/net/tcp/tcp.h"
 
+#include "dataplane/fresh.h"
 #include "dataplane/net/tcp/conn.h"
 #include "dataplane/net/tcp/input.h"
 #include "dataplane/net/tcp/listen.h"
@@ -47,21 +48,12 @@ static bool make_tables(struct tcp *t)
 {
 	const struct tcp_plan *plan = &t->plan;
 	t->conn_max = plan->connections_max + plan->reserve;
-	size_t bytes = t->conn_max * sizeof(*t->conns);
-	t->conns = aligned_alloc(64, bytes);
-	t->listed = calloc(t->conn_max, sizeof(*t->listed)); // COLD: at start
+	t->conns = fresh_map(t->conn_max * sizeof(*t->conns));
+	t->listed = fresh_map(t->conn_max * sizeof(*t->listed));
 	t->flows = flows_create(t->conn_max, plan->seed);
 	t->waits = wait_create(plan->wait_max);
 	t->sources = sources_create(plan->seed);
-	if (!t->conns || !t->listed || !t->flows || !t->waits || !t->sources)
-		return false;
-	memset(t->conns, 0, bytes);
-	for (uint32_t i = t->conn_max; i > 0; i--) {
-		t->conns[i - 1].timer =
-			(struct tcp_timer){.next = t->free_conn, .slot = TIMERS_UNLINKED};
-		t->free_conn = i;
-	}
-	return true;
+	return t->conns && t->listed && t->flows && t->waits && t->sources;
 }
 
 struct tcp *tcp_create(const struct tcp_plan *plan, const struct tcp_io *io)
@@ -93,8 +85,8 @@ void tcp_destroy(struct tcp *t)
 	sources_destroy(t->sources);
 	wait_destroy(t->waits);
 	flows_destroy(t->flows);
-	free(t->listed);
-	free(t->conns);
+	fresh_unmap(t->listed, t->conn_max * sizeof(*t->listed));
+	fresh_unmap(t->conns, t->conn_max * sizeof(*t->conns));
 	free(t);
 }
 
@@ -103,8 +95,7 @@ uint64_t tcp_bytes(const struct tcp_plan *plan)
 	uint32_t conns = plan->connections_max + plan->reserve;
 	return sizeof(struct tcp) + (uint64_t)conns * (sizeof(struct tcp_conn) + sizeof(uint32_t)) +
 	       flows_bytes(conns) + wait_bytes(plan->wait_max) + sources_bytes() +
-	       (uint64_t)plan->works_max * sizeof(struct tcp_work) +
-	       chunks_bytes(plan->send_chunks, plan->chunk_bytes) +
+	       work_bytes(plan) + chunks_bytes(plan->send_chunks, plan->chunk_bytes) +
 	       chunks_bytes(plan->receive_chunks, plan->chunk_bytes);
 }
 

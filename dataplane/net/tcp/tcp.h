@@ -52,6 +52,8 @@ struct tcp_plan {
 	uint32_t delayed_ack_us; // 40 ms
 	uint32_t syn_rate; // SYNs answered in a second from one source (/24, /56); 0: any number
 	uint32_t challenge_rate; // challenge ACKs in a second on one connection (RFC 5961 7)
+	uint32_t reset_rate; // RSTs in a second to segments of no connection, and at once; 0: any
+			     // number
 	uint16_t mss_v4, mss_v6; // what our link takes: the port's MTU less the headers
 	uint8_t secret[32]; // keys cookies, initial sequence numbers and timestamp offsets. All
 			    // workers of a process have the same: a handshake may change the queue
@@ -128,7 +130,7 @@ void tcp_shut(struct tcp *t, struct stream *s);
 void tcp_close(struct tcp *t, struct stream *s, bool reset);
 void tcp_pause(struct tcp *t, struct stream *s);
 void tcp_resume(struct tcp *t, struct stream *s);
-// Take no SYN any more, nor a cookie's return.
+// Take no SYN any more: each is answered by a RST. A handshake that is under way comes to its end.
 void tcp_stop_accepting(struct tcp *t);
 
 // End of a turn: acknowledgements that found no answer to ride on are sent, or get their delay.
@@ -166,12 +168,13 @@ bool tcp_is_full(const struct tcp *t);
 	X(recoveries, "fast recoveries entered") \
 	X(syn_answered, "SYNs answered with a cookie") \
 	X(syn_limited, "SYNs dropped: more from one source than allowed in a second") \
-	X(syn_refused, "SYNs dropped: draining") \
+	X(syn_refused, "SYNs answered by a RST: draining") \
 	X(cookie_bad, "segments dropped: neither a known connection nor a good cookie") \
 	X(cookie_late, "cookies brought back too late") \
 	X(table_full, "connections reset: the table and its reserve are full") \
 	X(no_listener, "segments for a port nobody listens on") \
 	X(rst_sent, "RSTs sent") \
+	X(rst_limited, "RSTs not sent to segments of no connection: the rate") \
 	X(rst_in, "connections ended by the peer's RST") \
 	X(out_of_window, "segments dropped: outside the window") \
 	X(paws_old, "segments dropped: their timestamp is old (PAWS)") \

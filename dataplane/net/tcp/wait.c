@@ -3,6 +3,8 @@
 
 #include "dataplane/net/tcp/wait.h"
 
+#include "dataplane/fresh.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -18,10 +20,11 @@ struct tcp_wait {
 	uint32_t waiting; // without them, and without those that are over
 };
 
+// A power of two: one head for each entry or two.
 static uint32_t head_count(uint32_t max)
 {
 	uint32_t count = 1;
-	while (count < max)
+	while (count <= max / 2)
 		count *= 2;
 	return count;
 }
@@ -40,8 +43,8 @@ struct tcp_wait *wait_create(uint32_t max)
 		return NULL;
 	wait->max = max;
 	wait->mask = head_count(max) - 1;
-	wait->entries = calloc(max, sizeof(*wait->entries)); // COLD: at start
-	wait->heads = calloc(head_count(max), sizeof(*wait->heads)); // COLD: at start
+	wait->entries = fresh_map(max * sizeof(*wait->entries));
+	wait->heads = fresh_map(head_count(max) * sizeof(*wait->heads));
 	if (!wait->entries || !wait->heads) {
 		wait_destroy(wait);
 		return NULL;
@@ -53,8 +56,8 @@ void wait_destroy(struct tcp_wait *wait)
 {
 	if (!wait)
 		return;
-	free(wait->entries);
-	free(wait->heads);
+	fresh_unmap(wait->entries, wait->max * sizeof(*wait->entries));
+	fresh_unmap(wait->heads, head_count(wait->max) * sizeof(*wait->heads));
 	free(wait);
 }
 
@@ -110,6 +113,8 @@ bool wait_has_room(const struct tcp_wait *wait)
 
 struct tcp_wait_entry *wait_find(struct tcp_wait *wait, uint64_t tuple, uint32_t now_ms)
 {
+	if (wait->count == 0)
+		return NULL; // without a look: pages of heads are touched where an entry is
 	uint32_t at = *head_of(wait, tuple);
 	while (at && wait->entries[at - 1].tuple != tuple)
 		at = wait->entries[at - 1].next;

@@ -72,18 +72,20 @@ struct tcp_work {
 		struct tcp_score scores[TCP_SCORE_MAX]; // ascending, apart
 	} send;
 	struct tcp_work_receive {
+		struct tcp_kept *kept; // TCP_KEPT_MAX, of a pool of their own; NULL: none is kept.
+				       // Ascending; none overlap. Those before rcv_nxt are in
+				       // order and wait to be handed over
 		uint32_t kept_count; // 0 and no has_fin: this half needs no work
 		uint32_t changes; // counts them, for the order of SACK blocks
 		uint32_t fin_seq; // of the peer's FIN, if it came early
 		bool has_fin;
-		struct tcp_kept kept[TCP_KEPT_MAX]; // ascending; none overlap. Those before rcv_nxt
-						    // are in order and wait to be handed over
 	} receive;
 } __attribute__((aligned(64)));
 static_assert(offsetof(struct tcp_work, send.sent_ms) == 64, "line 0 ends where it says");
 static_assert(offsetof(struct tcp_work, send.cubic) <= 128, "two lines without a loss");
 
-// Make the pool of t->plan.works_max. Returns 0 or -ENOMEM.
+// Make the pool of t->plan.works_max, and that of kept runs: as many connections have some as there
+// are chunks to keep them in. Returns 0 or -ENOMEM.
 int work_init(struct tcp *t);
 void work_fini(struct tcp *t);
 
@@ -96,6 +98,12 @@ static inline struct tcp_work *work_of(const struct tcp *t, const struct tcp_con
 // The work of a connection, taken from the pool, all zero, if it has none; NULL when the pool is
 // empty.
 struct tcp_work *work_take(struct tcp *t, struct tcp_conn *c);
+
+// Let it keep runs; false when the pool of these is empty.
+bool work_take_kept(struct tcp *t, struct tcp_work *work);
+
+// Bytes that both pools take.
+uint64_t work_bytes(const struct tcp_plan *plan);
 
 // Give it back: neither half needs it (send_needs_work()), what they held is dropped.
 void work_give(struct tcp *t, struct tcp_conn *c);

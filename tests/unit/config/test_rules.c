@@ -119,9 +119,7 @@ static const struct rule_case {
 		"t.yaml:3:20: listen[0].address: '10.0.0.2:80' is no address of a port; allowed: "
 		"one of "
 		"dpdk.ports, 0.0.0.0 or ::\n"},
-	{"PROXY on a port", ON_PORT("{address: '10.0.0.9:80', proxy_protocol: true}"),
-		"t.yaml:3:51: listen[0].proxy_protocol: 'true' is not supported with driver: dpdk; "
-		"allowed: false\n"},
+	{"PROXY on a port", ON_PORT("{address: '10.0.0.9:80', proxy_protocol: true}"), ""},
 	{"descriptors of origins alone",
 		ON_PORT("{address: '10.0.0.9:80'}") "connections: 100000\norigin_connections: "
 						    "19744\n",

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "drivers/ip.h"
+#include "drivers/proxy/proxy.h"
 #include "drivers/sockets/address.h"
 #include "drivers/uring/uring.h"
 
@@ -25,10 +27,9 @@ struct sockets_plan rig_plan(enum sockets_engine engine)
 		.send_bytes = 4096,
 		.queue_high = 65536,
 		.linger_ms = 200,
-		.proxy_header_ms = 150,
 		.listener_count = 1,
 	};
-	address_set_ipv4(&plan.listeners[0].address, (uint8_t[]){127, 0, 0, 1});
+	ip_map(plan.listeners[0].address.ip, (uint8_t[]){127, 0, 0, 1});
 	return plan;
 }
 
@@ -78,7 +79,7 @@ static struct rig_peer *peer_of(struct rig *rig, const struct stream_event *even
 		assert_true(rig->peer_count < RIG_PEERS_MAX);
 		struct rig_peer *peer = &rig->peers[rig->peer_count++];
 		peer->stream = event->stream;
-		peer->was_full = sockets_is_full(rig->driver);
+		peer->was_full = sockets_is_full(proxy_inner(rig->driver));
 		event->stream->user = peer;
 	}
 	assert_non_null(event->stream->user);
@@ -150,7 +151,7 @@ void rig_settle(struct rig *rig)
 
 uint64_t rig_counter(const struct rig *rig, enum sockets_counter counter)
 {
-	return atomic_load(&sockets_stats(rig->driver)->counters[counter]);
+	return atomic_load(&sockets_stats(proxy_inner(rig->driver))->counters[counter]);
 }
 
 size_t rig_write(struct rig *rig, struct rig_peer *peer, struct span data)

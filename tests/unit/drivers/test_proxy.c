@@ -1,210 +1,485 @@
-// The PROXY header: what is taken, what is refused, and that every prefix asks for more.
+// Streams that begin with a PROXY header: over the kernel's TCP, as stories on both engines, and
+// over a driver that gives what it is told to, for limits and turns.
 
-#include <arpa/inet.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/mman.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-#include <cmocka.h>
+#include "drivers/ip.h"
+#include "drivers/proxy/header.h"
+#include "drivers/proxy/proxy.h"
+#include "tests/unit/drivers/rig.h"
 
-#include "drivers/sockets/proxy.h"
+static struct rig rig;
 
-#define PAGE_BYTES 4096
-#define SIGNATURE "\r\n\r\n\0\r\nQUIT\n"
-#define V4 "\xc0\x00\x02\x01\xc6\x33\x64\x02\x30\x39\x01\xbb"
-#define V6_IP "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0"
-#define V6 V6_IP "\x01" V6_IP "\x02\x30\x39\x01\xbb"
+#define V1 "PROXY TCP4 192.0.2.1 198.51.100.2 12345 443\r\n"
+#define V2 "\r\n\r\n\0\r\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x01\xc6\x33\x64\x02\x30\x39\x01\xbb"
+#define LOCAL "\r\n\r\n\0\r\nQUIT\n\x20\x00\x00\x00"
+#define HEADER_MS 150
 
-static char *guard; // an unmapped page begins here
+// ---- Over the kernel's TCP ----
 
-struct wanted {
-	const char *name;
-	struct span in;
-	enum proxy_result result;
-	const char *peer, *local; // NULL: none are in the header
-	uint16_t peer_port, local_port;
-};
-#define IN(text) \
-	{ \
-		text, sizeof(text) - 1 \
+static uint64_t counted(enum proxy_counter counter)
+{
+	return proxy_counted(rig.driver, counter);
+}
+
+static uint32_t open_count(void)
+{
+	return atomic_load(&sockets_stats(proxy_inner(rig.driver))->accepted_open);
+}
+
+static void start_proxy(void **state)
+{
+	struct proxy_plan plan = {.listeners = 1, .streams_max = 1024, .header_ms = HEADER_MS};
+	rig_begin(&rig, state);
+	assert_int_equal(proxy_create(&plan, rig.driver, &rig.driver), 0);
+}
+
+static void assert_from_header(const struct stream *stream)
+{
+	const uint8_t ip[16] = {[10] = 0xff, 0xff, 192, 0, 2, 1};
+	assert_memory_equal(stream->peer.ip, ip, 16);
+	assert_int_equal(stream->peer.port, 12345);
+	assert_int_equal(stream->local.port, 443);
+}
+
+static void header_and_data_in_one_segment(void **state)
+{
+	const struct span headers[] = {SPAN(V1 "hello"), SPAN(V2 "hello"), SPAN(LOCAL "hello")};
+	start_proxy(state);
+	for (int i = 0; i < 3; i++) {
+		int fd = rig_client(&rig);
+		rig_client_send(fd, headers[i]);
+		RIG_UNTIL(&rig, rig.peer_count == i + 1 && rig.peers[i].bytes == 5);
+		assert_memory_equal(rig.peers[i].kept, "hello", 5);
+		if (i < 2)
+			assert_from_header(rig.peers[i].stream);
+		else
+			assert_int_equal(rig.peers[i].stream->local.port, rig.address.port);
+		close(fd);
 	}
-
-static const struct wanted table[] = {
-	{"v1 tcp4", IN("PROXY TCP4 192.0.2.1 198.51.100.2 12345 443\r\n"), PROXY_OK,
-		"::ffff:192.0.2.1", "::ffff:198.51.100.2", 12345, 443},
-	{"v1 tcp6", IN("PROXY TCP6 2001:db8::1 2001:db8::2 12345 443\r\n"), PROXY_OK, "2001:db8::1",
-		"2001:db8::2", 12345, 443},
-	{"v1 ports at their ends", IN("PROXY TCP4 0.0.0.0 255.255.255.255 0 65535\r\n"), PROXY_OK,
-		"::ffff:0.0.0.0", "::ffff:255.255.255.255", 0, 65535},
-	{"v1 unknown", IN("PROXY UNKNOWN\r\n"), PROXY_OK, NULL, NULL, 0, 0},
-	{"v1 unknown with what is ignored", IN("PROXY UNKNOWN a  b\tc\r\n"), PROXY_OK, NULL, NULL,
-		0, 0},
-	{"v1 longest",
-		IN("PROXY UNKNOWN ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff "
-		   "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 65535\r\n"),
-		PROXY_OK, NULL, NULL, 0, 0},
-	{"v1 one byte too long",
-		IN("PROXY UNKNOWN ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff "
-		   "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 655355\r\n"),
-		PROXY_BAD, NULL, NULL, 0, 0},
-	{"v1 port too large", IN("PROXY TCP4 1.2.3.4 1.2.3.4 1 65536\r\n"), PROXY_BAD, NULL, NULL,
-		0, 0},
-	{"v1 port with zero in front", IN("PROXY TCP4 1.2.3.4 1.2.3.4 01 2\r\n"), PROXY_BAD, NULL,
-		NULL, 0, 0},
-	{"v1 port with sign", IN("PROXY TCP4 1.2.3.4 1.2.3.4 +1 2\r\n"), PROXY_BAD, NULL, NULL, 0,
-		0},
-	{"v1 no port", IN("PROXY TCP4 1.2.3.4 1.2.3.4 1\r\n"), PROXY_BAD, NULL, NULL, 0, 0},
-	{"v1 one word more", IN("PROXY TCP4 1.2.3.4 1.2.3.4 1 2 3\r\n"), PROXY_BAD, NULL, NULL, 0,
-		0},
-	{"v1 trailing space", IN("PROXY TCP4 1.2.3.4 1.2.3.4 1 2 \r\n"), PROXY_BAD, NULL, NULL, 0,
-		0},
-	{"v1 two spaces", IN("PROXY TCP4  1.2.3.4 1.2.3.4 1 2\r\n"), PROXY_BAD, NULL, NULL, 0, 0},
-	{"v1 ipv6 in tcp4", IN("PROXY TCP4 ::1 ::1 1 2\r\n"), PROXY_BAD, NULL, NULL, 0, 0},
-	{"v1 ipv4 in tcp6", IN("PROXY TCP6 1.2.3.4 1.2.3.4 1 2\r\n"), PROXY_BAD, NULL, NULL, 0, 0},
-	{"v1 octet too large", IN("PROXY TCP4 1.2.3.256 1.2.3.4 1 2\r\n"), PROXY_BAD, NULL, NULL, 0,
-		0},
-	{"v1 NUL in an address", IN("PROXY TCP4 1.2.3.4\0 1.2.3.4 1 2\r\n"), PROXY_BAD, NULL, NULL,
-		0, 0},
-	{"v1 word too long",
-		IN("PROXY TCP6 0000:0000:0000:0000:0000:0000:0000:0000:0000:0 ::1 1 2\r\n"),
-		PROXY_BAD, NULL, NULL, 0, 0},
-	{"v1 other family", IN("PROXY UDP4 1.2.3.4 1.2.3.4 1 2\r\n"), PROXY_BAD, NULL, NULL, 0, 0},
-	{"v1 lower case", IN("proxy TCP4 1.2.3.4 1.2.3.4 1 2\r\n"), PROXY_BAD, NULL, NULL, 0, 0},
-	{"v1 family alone", IN("PROXY TCP4\r\n"), PROXY_BAD, NULL, NULL, 0, 0},
-	{"v1 nothing", IN("PROXY \r\n"), PROXY_BAD, NULL, NULL, 0, 0},
-	{"v1 LF alone", IN("PROXY TCP4 1.2.3.4 1.2.3.4 1 2\n\r\n"), PROXY_BAD, NULL, NULL, 0, 0},
-	{"v1 CR alone", IN("PROXY TCP4 1.2.3.4 1.2.3.4 1 2\r\r\n"), PROXY_BAD, NULL, NULL, 0, 0},
-	{"no header", IN("GET / HTTP/1.1\r\n\r\n"), PROXY_BAD, NULL, NULL, 0, 0},
-	{"a TLS hello", IN("\x16\x03\x01\x02\x00\x01"), PROXY_BAD, NULL, NULL, 0, 0},
-	{"v2 tcp4", IN(SIGNATURE "\x21\x11\x00\x0c" V4), PROXY_OK, "::ffff:192.0.2.1",
-		"::ffff:198.51.100.2", 12345, 443},
-	{"v2 tcp6", IN(SIGNATURE "\x21\x21\x00\x24" V6), PROXY_OK, "2001:db8::1", "2001:db8::2",
-		12345, 443},
-	{"v2 with TLVs", IN(SIGNATURE "\x21\x11\x00\x13" V4 "\x04\x00\x01x\x05\x00\x00"), PROXY_OK,
-		"::ffff:192.0.2.1", "::ffff:198.51.100.2", 12345, 443},
-	{"v2 TLV longer than the header", IN(SIGNATURE "\x21\x11\x00\x10" V4 "\x04\x00\x02x"),
-		PROXY_BAD, NULL, NULL, 0, 0},
-	{"v2 half a TLV head", IN(SIGNATURE "\x21\x11\x00\x0e" V4 "\x04\x00"), PROXY_BAD, NULL,
-		NULL, 0, 0},
-	{"v2 local", IN(SIGNATURE "\x20\x00\x00\x00"), PROXY_OK, NULL, NULL, 0, 0},
-	{"v2 local with addresses", IN(SIGNATURE "\x20\x11\x00\x0c" V4), PROXY_OK, NULL, NULL, 0,
-		0},
-	{"v2 proxy of family unspecified", IN(SIGNATURE "\x21\x00\x00\x03xyz"), PROXY_OK, NULL,
-		NULL, 0, 0},
-	{"v2 udp", IN(SIGNATURE "\x21\x12\x00\x0c" V4), PROXY_BAD, NULL, NULL, 0, 0},
-	{"v2 unix", IN(SIGNATURE "\x21\x31\x00\x0c" V4), PROXY_BAD, NULL, NULL, 0, 0},
-	{"v2 other version", IN(SIGNATURE "\x31\x11\x00\x0c" V4), PROXY_BAD, NULL, NULL, 0, 0},
-	{"v2 other command", IN(SIGNATURE "\x22\x11\x00\x0c" V4), PROXY_BAD, NULL, NULL, 0, 0},
-	{"v2 shorter than its addresses", IN(SIGNATURE "\x21\x21\x00\x0c" V4), PROXY_BAD, NULL,
-		NULL, 0, 0},
-};
-
-static enum proxy_result parse(struct span in, struct proxy *proxy)
-{
-	char *at = guard - in.len;
-	memcpy(at, in.at, in.len);
-	return proxy_parse((struct span){at, in.len}, proxy);
+	assert_int_equal(counted(PROXY_proxy_bad), 0);
+	rig_stop(&rig);
 }
 
-static void assert_address(const struct stream_address *address, const char *ip, uint16_t port)
+static void header_byte_by_byte(void **state)
 {
-	uint8_t wanted[16];
-	assert_int_equal(inet_pton(AF_INET6, ip, wanted), 1);
-	assert_memory_equal(address->ip, wanted, sizeof(wanted));
-	assert_int_equal(address->port, port);
+	const struct span headers[] = {SPAN(V1), SPAN(V2)};
+	start_proxy(state);
+	for (int i = 0; i < 2; i++) {
+		int fd = rig_client(&rig);
+		for (size_t at = 0; at < headers[i].len; at++) {
+			assert_int_equal(rig.peer_count, i);
+			rig_client_send(fd, (struct span){headers[i].at + at, 1});
+			rig_turn(&rig, 1000);
+		}
+		rig_client_send(fd, SPAN("hello"));
+		RIG_UNTIL(&rig, rig.peer_count == i + 1 && rig.peers[i].bytes == 5);
+		assert_from_header(rig.peers[i].stream);
+		close(fd);
+	}
+	rig_stop(&rig);
 }
 
-static void headers(void **state)
+// The header ends in the middle of a segment whose beginning was kept.
+static void header_in_two_pieces(void **state)
+{
+	start_proxy(state);
+	int fd = rig_client(&rig);
+	rig_client_send(fd, SPAN("PROXY TCP4 192.0.2.1 198.51."));
+	rig_rest(&rig, 5);
+	rig_client_send(fd, SPAN("100.2 12345 443\r\nhello"));
+	RIG_UNTIL(&rig, rig.peer_count == 1 && rig.peers[0].bytes == 5);
+	assert_from_header(rig.peers[0].stream);
+	assert_memory_equal(rig.peers[0].kept, "hello", 5);
+	close(fd);
+	rig_stop(&rig);
+}
+
+static void closing_at_opened_takes_back_the_data(
+	struct rig *r, struct rig_peer *peer, const struct stream_event *event)
+{
+	assert_int_equal(event->kind, STREAM_OPENED);
+	stream_close(r->driver, peer->stream, false);
+	peer->stream = NULL;
+}
+
+static void header_and_data_but_closed_at_opened(void **state)
+{
+	start_proxy(state);
+	rig.react = closing_at_opened_takes_back_the_data;
+	int fd = rig_client(&rig);
+	rig_client_send(fd, SPAN(V1 "hello"));
+	RIG_UNTIL(&rig, rig.peer_count == 1);
+	assert_int_equal(rig.taken_back, 1);
+	RIG_UNTIL(&rig, open_count() == 0);
+	close(fd);
+	rig_stop(&rig);
+}
+
+static void no_header_is_closed_and_counted(void **state)
+{
+	const struct span bad[] = {SPAN("GET / HTTP/1.1\r\n\r\n"), SPAN("PROXY TCP4 x\r\n")};
+	start_proxy(state);
+	for (int i = 0; i < 2; i++) {
+		int fd = rig_client(&rig);
+		rig_client_send(fd, bad[i]);
+		assert_int_equal(rig_client_end(&rig, fd), ECONNRESET);
+		close(fd);
+	}
+	int fd = rig_client(&rig);
+	rig_client_send(fd, SPAN("PROXY TC"));
+	shutdown(fd, SHUT_WR);
+	assert_int_equal(rig_client_end(&rig, fd), ECONNRESET);
+	close(fd);
+	assert_int_equal(counted(PROXY_proxy_bad), 3);
+	assert_int_equal(rig.peer_count, 0);
+	RIG_UNTIL(&rig, open_count() == 0);
+	rig_stop(&rig);
+}
+
+// A byte now and then does not put the deadline off.
+static void late_header_is_closed_and_counted(void **state)
+{
+	start_proxy(state);
+	int fd = rig_client(&rig);
+	uint64_t begun = rig_clock_ms();
+	for (size_t i = 0; counted(PROXY_proxy_late) == 0; i++) {
+		assert_true(i < sizeof(V1) - 1);
+		send(fd, &V1[i], 1, MSG_NOSIGNAL);
+		rig_rest(&rig, 10);
+	}
+	assert_in_range(rig_clock_ms() - begun, 145, RIG_PATIENCE_MS);
+	assert_int_equal(rig_client_end(&rig, fd), ECONNRESET);
+	assert_int_equal(rig.peer_count, 0);
+	close(fd);
+	rig_stop(&rig);
+}
+
+// ---- Over a driver that gives what it is told to ----
+
+#define STREAMS 1100 // more than 16 times the fewest pieces
+#define FAKE_EVENTS 64
+
+static struct fake {
+	struct stream_driver driver; // first
+	struct stream_event next[FAKE_EVENTS];
+	int count;
+	int polls;
+	uint32_t wait_us; // asked for last
+	struct stream streams[STREAMS];
+	bool is_closed[STREAMS], was_reset[STREAMS];
+	bool is_destroyed;
+} fake;
+
+static struct stream_driver *driver;
+static struct stream_event events[256];
+
+static int fake_poll(
+	struct stream_driver *d, struct stream_event *into, int events_max, uint32_t wait_us)
+{
+	(void)d;
+	int given = fake.count;
+	assert_in_range(given, 0, events_max);
+	memcpy(into, fake.next, (size_t)given * sizeof(into[0]));
+	fake.count = 0;
+	fake.polls++;
+	fake.wait_us = wait_us;
+	return given;
+}
+
+static void fake_close(struct stream_driver *d, struct stream *s, bool reset)
+{
+	(void)d;
+	assert_false(fake.is_closed[s - fake.streams]);
+	fake.is_closed[s - fake.streams] = true;
+	fake.was_reset[s - fake.streams] = reset;
+}
+
+static void fake_destroy(struct stream_driver *d)
+{
+	(void)d;
+	fake.is_destroyed = true;
+}
+
+static const struct stream_driver_ops fake_ops = {
+	.poll = fake_poll, .close = fake_close, .destroy = fake_destroy};
+
+// Stream N comes by listener N; `listeners` of them speak the protocol.
+static void start_fake(uint32_t streams_max, uint64_t listeners)
+{
+	struct proxy_plan plan = {
+		.listeners = listeners, .streams_max = streams_max, .header_ms = HEADER_MS};
+	memset(&fake, 0, sizeof(fake));
+	fake.driver =
+		(struct stream_driver){.ops = &fake_ops, .queue_high = 12345, .now_us = 1000000};
+	for (int i = 0; i < STREAMS; i++)
+		fake.streams[i].listener = (uint16_t)i % 64;
+	assert_int_equal(proxy_create(&plan, &fake.driver, &driver), 0);
+	assert_int_equal(driver->queue_high, 12345);
+	assert_ptr_equal(proxy_inner(driver), &fake.driver);
+	assert_ptr_equal(proxy_inner(&fake.driver), &fake.driver);
+}
+
+static void stop_fake(void)
+{
+	stream_destroy(driver);
+	assert_true(fake.is_destroyed);
+}
+
+static void give(enum stream_event_kind kind, int stream, struct span data)
+{
+	assert_true(fake.count < FAKE_EVENTS);
+	fake.next[fake.count++] =
+		(struct stream_event){.kind = kind, .stream = &fake.streams[stream], .data = data};
+}
+
+static void gives_nothing_before_the_header(int stream)
+{
+	give(STREAM_OPENED, stream, (struct span){0});
+	assert_int_equal(stream_poll(driver, events, 256, 0), 0);
+}
+
+static void only_its_listeners(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-		const struct wanted *w = &table[i];
-		struct proxy proxy;
-		if (parse(w->in, &proxy) != w->result)
-			fail_msg("%s", w->name);
-		if (w->result != PROXY_OK)
+	start_fake(16, 1 << 2);
+	fake.streams[1].listener = STREAM_CONNECTED;
+	fake.driver.taken = 7;
+	give(STREAM_OPENED, 0, (struct span){0});
+	give(STREAM_NONE, 2, (struct span){0});
+	give(STREAM_OPENED, 1, (struct span){0});
+	give(STREAM_DATA, 0, SPAN("hello"));
+	give(STREAM_OPENED, 2, (struct span){0});
+	assert_int_equal(stream_poll(driver, events, 256, 0), 3);
+	assert_int_equal(driver->taken, 7);
+	assert_ptr_equal(events[0].stream, &fake.streams[0]);
+	assert_ptr_equal(events[1].stream, &fake.streams[1]);
+	assert_true(span_is_equal(events[2].data, SPAN("hello")));
+	stop_fake();
+}
+
+// What does not fit the worker's array comes in the turns that follow, and the driver below is left
+// alone until then.
+static void a_burst_that_does_not_fit(void **state)
+{
+	(void)state;
+	start_fake(16, UINT64_MAX);
+	for (int i = 0; i < 3; i++)
+		gives_nothing_before_the_header(i);
+	for (int i = 0; i < 3; i++)
+		give(STREAM_DATA, i, SPAN(V1 "hello"));
+	give(STREAM_CLOSED, 0, (struct span){0});
+	int polls = fake.polls, total = 0, kinds[3] = {0};
+	for (int turn = 0; turn < 2; turn++) {
+		int count = stream_poll(driver, events, STREAM_EVENTS_MIN, 0);
+		for (int i = 0; i < count; i++) {
+			int stream = events[i].stream->listener;
+			static const enum stream_event_kind order[] = {
+				STREAM_OPENED, STREAM_DATA, STREAM_CLOSED};
+			assert_int_equal(events[i].kind, order[kinds[stream]++]);
+		}
+		total += count;
+	}
+	assert_int_equal(total, 7);
+	assert_int_equal(fake.polls, polls + 1);
+	assert_int_equal(stream_poll(driver, events, STREAM_EVENTS_MIN, 0), 0);
+	assert_int_equal(fake.polls, polls + 2);
+	stop_fake();
+}
+
+static void deadline_to_the_microsecond(void **state)
+{
+	(void)state;
+	start_fake(16, UINT64_MAX);
+	gives_nothing_before_the_header(0);
+	stream_poll(driver, events, 256, 1000);
+	assert_int_equal(fake.wait_us, 1000);
+	stream_poll(driver, events, 256, 1000000);
+	assert_int_equal(fake.wait_us, HEADER_MS * 1000);
+	fake.driver.now_us += HEADER_MS * 1000 - 1;
+	stream_poll(driver, events, 256, 1000000);
+	assert_false(fake.is_closed[0]);
+	stream_poll(driver, events, 256, 1000000);
+	assert_int_equal(fake.wait_us, 1);
+	fake.driver.now_us++;
+	assert_int_equal(stream_poll(driver, events, 256, 1000000), 0);
+	assert_true(fake.is_closed[0]);
+	assert_true(fake.was_reset[0]);
+	assert_int_equal(proxy_counted(driver, PROXY_proxy_late), 1);
+	stop_fake();
+}
+
+static void who_ends_first(void **state)
+{
+	(void)state;
+	start_fake(16, UINT64_MAX);
+	gives_nothing_before_the_header(0);
+	gives_nothing_before_the_header(1);
+	give(STREAM_EOF, 0, (struct span){0});
+	give(STREAM_CLOSED, 1, (struct span){0});
+	assert_int_equal(stream_poll(driver, events, 256, 0), 0);
+	assert_true(fake.is_closed[0]);
+	assert_false(fake.is_closed[1]); // it has ended by itself
+	assert_int_equal(proxy_counted(driver, PROXY_proxy_bad), 2);
+	stop_fake();
+}
+
+// The addresses below are not touched: our own TCP knows its connections by them.
+static void addresses_are_above_alone(void **state)
+{
+	(void)state;
+	start_fake(16, UINT64_MAX);
+	struct stream_address peer = {.ip = {1}, .port = 1}, local = {.ip = {2}, .port = 2};
+	fake.streams[0].peer = peer;
+	fake.streams[0].local = local;
+	gives_nothing_before_the_header(0);
+	give(STREAM_DATA, 0, SPAN(V1));
+	assert_int_equal(stream_poll(driver, events, 256, 0), 1);
+	assert_from_header(events[0].stream);
+	assert_memory_equal(&fake.streams[0].peer, &peer, sizeof(peer));
+	assert_memory_equal(&fake.streams[0].local, &local, sizeof(local));
+	stop_fake();
+}
+
+// After STREAM_CLOSED the worker may still read the stream's fields; closing it is its last call,
+// and does nothing below.
+static void ended_in_this_burst(void **state)
+{
+	(void)state;
+	start_fake(16, UINT64_MAX);
+	gives_nothing_before_the_header(0);
+	give(STREAM_DATA, 0, SPAN(V1 "hello"));
+	give(STREAM_CLOSED, 0, (struct span){0});
+	assert_int_equal(stream_poll(driver, events, 256, 0), 3);
+	struct stream *stream = events[0].stream;
+	assert_int_equal(
+		stream_write(driver, stream, (struct span[]){SPAN("ab"), SPAN("c")}, 2), 3);
+	assert_int_equal(stream_queued(driver, stream), 0);
+	stream_shut(driver, stream);
+	stream_pause(driver, stream);
+	stream_resume(driver, stream);
+	stream_close(driver, stream, true);
+	assert_int_equal(events[2].kind, STREAM_NONE);
+	assert_false(fake.is_closed[0]);
+	assert_from_header(stream);
+	stop_fake();
+}
+
+// So many headers in pieces as there are buffers; one more is refused, until one of them is done.
+static void pieces_at_their_limit(void **state)
+{
+	(void)state;
+	for (uint32_t streams = 16; streams <= STREAMS; streams += STREAMS - 16) {
+		int max = streams == 16 ? 16 : STREAMS / (int)PROXY_PIECES_EVERY;
+		start_fake(streams, UINT64_MAX);
+		for (int i = 0; i < max; i++) {
+			gives_nothing_before_the_header(i);
+			give(STREAM_DATA, i, SPAN("PROXY "));
+			assert_int_equal(stream_poll(driver, events, 256, 0), 0);
+		}
+		assert_int_equal(proxy_counted(driver, PROXY_proxy_full), 0);
+		if (streams == 16) { // there are more buffers than streams
+			stop_fake();
 			continue;
-		assert_int_equal(proxy.header_bytes, w->in.len);
-		assert_int_equal(proxy.has_addresses, w->peer != NULL);
-		if (w->peer) {
-			assert_address(&proxy.peer, w->peer, w->peer_port);
-			assert_address(&proxy.local, w->local, w->local_port);
+		}
+		gives_nothing_before_the_header(max);
+		give(STREAM_DATA, max, SPAN("PROXY "));
+		stream_poll(driver, events, 256, 0);
+		assert_int_equal(proxy_counted(driver, PROXY_proxy_full), 1);
+		assert_true(fake.is_closed[max]);
+		gives_nothing_before_the_header(max + 1); // one that comes whole needs none
+		give(STREAM_DATA, max + 1, SPAN(V1));
+		assert_int_equal(stream_poll(driver, events, 256, 0), 1);
+		give(STREAM_DATA, 0, SPAN("UNKNOWN\r\n"));
+		assert_int_equal(stream_poll(driver, events, 256, 0), 1);
+		gives_nothing_before_the_header(max + 2);
+		give(STREAM_DATA, max + 2, SPAN("PROXY "));
+		stream_poll(driver, events, 256, 0);
+		assert_int_equal(proxy_counted(driver, PROXY_proxy_full), 1);
+		stop_fake();
+	}
+}
+
+// Headers of all kinds cut anywhere, over streams that come and go: each gives what followed its
+// header, and nothing else.
+static void random_pieces(void **state)
+{
+	(void)state;
+	static const struct span headers[] = {
+		SPAN(V1 "hello"), SPAN(V2 "hello"), SPAN(LOCAL "hello")};
+	unsigned seed = (unsigned)getpid();
+	printf("seed %u\n", seed);
+	start_fake(16, UINT64_MAX);
+	srandom(seed);
+	size_t sent[16] = {0}, got[16] = {0};
+	bool is_open[16] = {false};
+	struct stream *open[16];
+	for (int step = 0; step < 20000; step++) {
+		for (int i = 0; i < 16; i++) {
+			struct span all = headers[i % 3];
+			size_t len = (size_t)random() % 8;
+			if (!is_open[i])
+				give(STREAM_OPENED, i, (struct span){0});
+			is_open[i] = true;
+			if (len > all.len - sent[i])
+				len = all.len - sent[i];
+			if (len > 0)
+				give(STREAM_DATA, i, (struct span){all.at + sent[i], len});
+			sent[i] += len;
+		}
+		int count = stream_poll(driver, events, 256, 0);
+		for (int i = 0; i < count; i++) {
+			int at = events[i].stream->listener;
+			if (events[i].kind == STREAM_OPENED) {
+				assert_null(events[i].stream->user);
+				open[at] = events[i].stream;
+				if (at % 3 != 2)
+					assert_from_header(open[at]);
+			}
+			if (events[i].kind != STREAM_DATA)
+				continue;
+			assert_memory_equal(
+				events[i].data.at, "hello" + got[at], events[i].data.len);
+			got[at] += events[i].data.len;
+		}
+		for (int i = 0; i < 16; i++) {
+			if (sent[i] < headers[i % 3].len)
+				continue;
+			assert_int_equal(got[i], 5);
+			stream_close(driver, open[i], false);
+			assert_true(fake.is_closed[i]);
+			fake.is_closed[i] = is_open[i] = false;
+			fake.streams[i] = (struct stream){.listener = (uint16_t)i};
+			sent[i] = got[i] = 0;
 		}
 	}
-}
-
-static void every_prefix_asks_for_more(void **state)
-{
-	(void)state;
-	struct proxy proxy;
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
-		for (size_t len = 0; table[i].result == PROXY_OK && len < table[i].in.len; len++)
-			if (parse((struct span){table[i].in.at, len}, &proxy) != PROXY_MORE)
-				fail_msg("%s cut at %zu", table[i].name, len);
-}
-
-static void what_follows_is_left_alone(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-		char longer[256];
-		struct proxy proxy;
-		if (table[i].result != PROXY_OK)
-			continue;
-		memcpy(longer, table[i].in.at, table[i].in.len);
-		memcpy(longer + table[i].in.len, "GET ", 4);
-		assert_int_equal(
-			parse((struct span){longer, table[i].in.len + 4}, &proxy), PROXY_OK);
-		assert_int_equal(proxy.header_bytes, table[i].in.len);
-	}
-}
-
-// A v2 header of `len` bytes, filled by one TLV. Returns the result for all of it.
-static enum proxy_result parse_long(size_t len)
-{
-	static char header[PROXY_BYTES_MAX + 1] = SIGNATURE "\x21\x11\x00\x00" V4 "\x04";
-	struct proxy proxy;
-	size_t body = len - 16, value = body - 12 - 3;
-	header[14] = (char)(body >> 8);
-	header[15] = (char)body;
-	header[29] = (char)(value >> 8);
-	header[30] = (char)value;
-	return parse((struct span){header, len}, &proxy);
-}
-
-static void length_at_the_limit_and_beyond(void **state)
-{
-	(void)state;
-	assert_int_equal(parse_long(PROXY_BYTES_MAX), PROXY_OK);
-	assert_int_equal(parse_long(PROXY_BYTES_MAX + 1), PROXY_BAD);
-}
-
-// Whoever speaks first and is no proxy is known at the first byte that differs.
-static void refused_at_the_first_wrong_byte(void **state)
-{
-	(void)state;
-	struct proxy proxy;
-	assert_int_equal(parse(SPAN("G"), &proxy), PROXY_BAD);
-	assert_int_equal(parse(SPAN("POST"), &proxy), PROXY_BAD);
-	assert_int_equal(parse(SPAN("PROXY-"), &proxy), PROXY_BAD);
-	assert_int_equal(parse(SPAN("\r\n\r\nG"), &proxy), PROXY_BAD);
+	for (int i = 0; i < PROXY_COUNTERS_COUNT; i++)
+		assert_int_equal(proxy_counted(driver, (enum proxy_counter)i), 0);
+	stop_fake();
 }
 
 int main(void)
 {
-	char *map = mmap(
-		NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (map == MAP_FAILED || mprotect(map + PAGE_BYTES, PAGE_BYTES, PROT_NONE) < 0)
-		return 1;
-	guard = map + PAGE_BYTES;
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(headers),
-		cmocka_unit_test(every_prefix_asks_for_more),
-		cmocka_unit_test(what_follows_is_left_alone),
-		cmocka_unit_test(length_at_the_limit_and_beyond),
-		cmocka_unit_test(refused_at_the_first_wrong_byte),
+		RIG_BOTH(header_and_data_in_one_segment),
+		RIG_BOTH(header_byte_by_byte),
+		RIG_BOTH(header_in_two_pieces),
+		RIG_BOTH(header_and_data_but_closed_at_opened),
+		RIG_BOTH(no_header_is_closed_and_counted),
+		RIG_BOTH(late_header_is_closed_and_counted),
+		cmocka_unit_test(only_its_listeners),
+		cmocka_unit_test(a_burst_that_does_not_fit),
+		cmocka_unit_test(deadline_to_the_microsecond),
+		cmocka_unit_test(who_ends_first),
+		cmocka_unit_test(addresses_are_above_alone),
+		cmocka_unit_test(ended_in_this_burst),
+		cmocka_unit_test(pieces_at_their_limit),
+		cmocka_unit_test(random_pieces),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

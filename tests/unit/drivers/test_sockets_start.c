@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "drivers/ip.h"
 #include "drivers/sockets/address.h"
 #include "tests/unit/drivers/rig.h"
 
@@ -104,7 +105,7 @@ static void ipv6_leaves_ipv4_alone(void **state)
 		struct stream_address any6 = {0}, any4 = {0};
 		assert_int_equal(sockets_listen(&any6, 1, &six), 0);
 		assert_int_equal(sockets_address(six, &any6), 0);
-		address_set_ipv4(&any4, (uint8_t[4]){0});
+		ip_map(any4.ip, (uint8_t[4]){0});
 		any4.port = any6.port;
 		ret = sockets_listen(&any4, 1, &four);
 		if (ret == 0)
@@ -140,7 +141,7 @@ static void what_cannot_be_bound_is_an_error(void **state)
 	(void)state;
 	int fds[2];
 	struct stream_address elsewhere = {0};
-	address_set_ipv4(&elsewhere, (uint8_t[]){192, 0, 2, 1});
+	ip_map(elsewhere.ip, (uint8_t[]){192, 0, 2, 1});
 	assert_int_equal(sockets_listen(&elsewhere, 2, fds), -EADDRNOTAVAIL);
 }
 
@@ -354,7 +355,7 @@ static void an_impossible_connect_is_told_later(void **state)
 {
 	rig_begin(&rig, state);
 	struct stream_address broadcast = {.port = 80};
-	address_set_ipv4(&broadcast, (uint8_t[]){255, 255, 255, 255});
+	ip_map(broadcast.ip, (uint8_t[]){255, 255, 255, 255});
 	struct rig_peer *ours = connect_to(&broadcast);
 	assert_int_equal(ours->closed, 0);
 	RIG_UNTIL(&rig, ours->closed);

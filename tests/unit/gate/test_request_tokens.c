@@ -8,6 +8,7 @@
 #define NOW 1764604288u
 
 static struct token_secrets secrets;
+static struct token_print_key print_key; // random enough
 static struct mac_engine *engine;
 
 // A token's text, signed with the current secret, in one of a few buffers.
@@ -48,7 +49,7 @@ static uint32_t settle(struct gate_request *request, struct gate_remembered *rem
 	vsnprintf(fields, sizeof(fields), format, args);
 	va_end(args);
 	reading_parts(request, method, target, fields);
-	uint32_t count = gate_request_tokens(request, &secrets, remembered, NOW, jobs);
+	uint32_t count = gate_request_tokens(request, &secrets, &print_key, remembered, NOW, jobs);
 	mac_burst(engine, jobs, count);
 	gate_request_settle(request, remembered, NOW);
 	return count;
@@ -219,16 +220,21 @@ static void connections_remember(void **state)
 	settle(&request, &remembered, "GET", "/derby", "Cookie: sluice-p-derby=%s\r\n", ticket(7));
 	assert_null(request.pass);
 
-	// One bit of the tag is another token.
-	fields[strlen("Cookie: sluice-t-derby=") + 63] ^= 1;
-	settle(&request, &remembered, "GET", "/derby", "%s", fields);
-	assert_null(request.ticket);
-	fields[strlen("Cookie: sluice-t-derby=") + 63] ^= 1;
+	// With another letter anywhere it is another token.
+	for (size_t i = 0; i < TOKEN_TEXT_BYTES; i++) {
+		char *letter = &fields[strlen("Cookie: sluice-t-derby=") + i], was = *letter;
+		*letter = was == 'A' ? 'B' : 'A';
+		settle(&request, &remembered, "GET", "/derby", "%s", fields);
+		assert_null(request.ticket);
+		*letter = was;
+	}
 
 	// It runs out.
 	struct mac_job jobs[CARRY_TOKENS_MAX];
 	reading_parts(&request, "GET", "/derby", fields);
-	assert_int_equal(gate_request_tokens(&request, &secrets, &remembered, NOW + 60, jobs), 0);
+	assert_int_equal(
+		gate_request_tokens(&request, &secrets, &print_key, &remembered, NOW + 60, jobs),
+		0);
 	gate_request_settle(&request, &remembered, NOW + 60);
 	assert_null(request.pass);
 	assert_non_null(request.pass_over);
@@ -284,7 +290,8 @@ static void a_burst_of_requests_is_verified_together(void **state)
 			http_request_parse((struct span){texts[i], len}, &limits, &head), HTTP_OK);
 		gate_request_read(
 			&town, &head, scratch + i * GATE_REQUEST_SCRATCH_BYTES(16), &requests[i]);
-		count += gate_request_tokens(&requests[i], &secrets, NULL, NOW, jobs + count);
+		count += gate_request_tokens(
+			&requests[i], &secrets, &print_key, NULL, NOW, jobs + count);
 	}
 	mac_burst(engine, jobs, count);
 	for (int i = 0; i < REQUESTS; i++) {
@@ -297,6 +304,9 @@ static void a_burst_of_requests_is_verified_together(void **state)
 
 int main(void)
 {
+	for (unsigned i = 0; i <= TOKEN_PRINT_WORDS; i++)
+		for (unsigned half = 0; half < 2; half++)
+			print_key.words[i][half] = (2 * i + half + 1) * 0x9e3779b97f4a7c15u;
 	static const uint8_t secret[3][32] = {"first", "second", "third"};
 	for (int i = 0; i < 3; i++)
 		token_secrets_add(&secrets, i + 1, secret[i], sizeof(secret[i]));

@@ -247,6 +247,36 @@ static void ten_seconds_ahead_and_no_more(void **state)
 	assert_true(token_is_dated_ahead(&token, UINT32_MAX - 11u));
 }
 
+// A key that picks one word shows it; under any other each bit of a token counts.
+static void prints_depend_on_every_bit(void **state)
+{
+	(void)state;
+	struct token_wire wire;
+	uint8_t *bytes = (uint8_t *)&wire;
+	for (unsigned i = 0; i < sizeof(wire); i++)
+		bytes[i] = (uint8_t)(i * 37);
+	for (unsigned i = 0; i < TOKEN_PRINT_WORDS; i++) {
+		struct token_print_key key = {.words = {[0] = {0}}};
+		key.words[i][1] = 1;
+		uint64_t word;
+		memcpy(&word, bytes + 8 * i, sizeof(word));
+		assert_true(token_print(&key, &wire) == word);
+	}
+	struct token_print_key key;
+	for (unsigned i = 0; i <= TOKEN_PRINT_WORDS; i++)
+		for (unsigned half = 0; half < 2; half++)
+			key.words[i][half] = (2 * i + half + 1) * 0x9e3779b97f4a7c15u;
+	const uint64_t print = token_print(&key, &wire);
+	assert_true(token_print(&key, &wire) == print);
+	for (unsigned bit = 0; bit < 8 * sizeof(wire); bit++) {
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		assert_true(token_print(&key, &wire) != print);
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	key.words[TOKEN_PRINT_WORDS][1]++;
+	assert_true(token_print(&key, &wire) == print + 1);
+}
+
 int main(void)
 {
 	token_secrets_add(&secrets, 7, secret, sizeof(secret));
@@ -260,6 +290,7 @@ int main(void)
 		cmocka_unit_test(round_trips),
 		cmocka_unit_test(a_secret_signs_until_it_is_revoked),
 		cmocka_unit_test(ten_seconds_ahead_and_no_more),
+		cmocka_unit_test(prints_depend_on_every_bit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

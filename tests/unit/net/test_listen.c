@@ -129,6 +129,33 @@ static void test_second_data_before_the_first(void **state)
 	assert_true(wire_has_events(&wire, 2, STREAM_OPENED, STREAM_DATA));
 }
 
+// Segments of connections of a process before, whose numbers look like a first flight's by chance:
+// none waits for a RST, since none echoes a timestamp of ours.
+static void test_strangers_are_reset_at_once(void **state)
+{
+	(void)state;
+	unsigned like_ours = 0;
+	handshake_only(WIRE_ALL);
+	uint32_t cookie = wire.cookie, echo = wire.ts_echo;
+	for (uint32_t i = 0; i < 5000; i++) {
+		struct syncookie_told told;
+		wire_forget(&wire);
+		wire.cookie = i * UINT32_C(2654435761);
+		wire.ts_echo = echo + i * UINT32_C(40503) + 1;
+		struct tcp_segment segment = wire_segment(&wire, TCP_ACK, 77, "GET");
+		like_ours +=
+			syncookie_check(&wire.t->syncookie, &segment, &told) == SYNCOOKIE_OTHER;
+		wire_give(&wire, segment);
+		assert_int_equal(wire_last(&wire)->flags, TCP_RST);
+	}
+	assert_in_range(like_ours, 5, 80); // one in 250
+	wire_forget(&wire);
+	wire.cookie = cookie;
+	wire.ts_echo = echo;
+	wire_send(&wire, TCP_ACK, 4, "def"); // this one does, and is waited for
+	assert_int_equal(wire.out_count, 0);
+}
+
 // Nor does any other segment of a first flight open one, be it one of ten thousand.
 static void test_only_the_first_opens(void **state)
 {
@@ -310,7 +337,12 @@ static void test_elsewhere(void **state)
 		{8, TCP_ACK, true, true},
 		{7, TCP_RST, true, false},
 		{8, TCP_RST, true, false},
+		{7, TCP_RST | TCP_ACK, true, false},
 		{7, TCP_FIN | TCP_ACK, true, false},
+		{7, TCP_PSH | TCP_ACK, true, false},
+		{7, TCP_SYN | TCP_ACK, true, false},
+		{7, TCP_FIN, true, false},
+		{7, 0, true, false},
 		{7, TCP_SYN, false, false},
 	};
 	wire.io.elsewhere = is_elsewhere;
@@ -327,6 +359,12 @@ static void test_elsewhere(void **state)
 	}
 	assert_int_equal(wire_count(&wire, TCP_cookie_bad), 1);
 	wire.peer.port = 7;
+	wire.local.port++; // a port that nobody listens on: nor does another worker
+	asked = NULL;
+	wire_send(&wire, TCP_ACK, 1, "text");
+	assert_null(asked);
+	assert_int_equal(wire_count(&wire, TCP_no_listener), 1);
+	wire.local.port--;
 	wire_open(&wire, WIRE_ALL); // a good cookie is ours
 	assert_int_equal(wire.t->conn_count, 1);
 	asked = NULL;
@@ -351,12 +389,42 @@ static void test_draining(void **state)
 	(void)state;
 	handshake_only(WIRE_BARE);
 	tcp_stop_accepting(wire.t);
-	wire_give(&wire, wire_syn(&wire, WIRE_BARE));
+	wire_send(&wire, TCP_ACK, 1, NULL); // was under way
+	assert_int_equal(wire_count(&wire, TCP_accepted), 1);
 	assert_int_equal(wire.out_count, 0);
-	wire_send(&wire, TCP_ACK, 1, NULL);
-	assert_int_equal(wire_last(&wire)->flags, TCP_RST);
-	assert_int_equal(wire_count(&wire, TCP_syn_refused), 2);
-	assert_int_equal(wire_count(&wire, TCP_accepted), 0);
+	wire.peer.port++;
+	wire_give(&wire, wire_syn(&wire, WIRE_BARE));
+	assert_int_equal(wire_last(&wire)->flags, TCP_RST | TCP_ACK);
+	assert_int_equal(wire_count(&wire, TCP_syn_refused), 1);
+}
+
+// A second's worth at once, then one each time its share of a second is over.
+static void test_resets_at_their_rate(void **state)
+{
+	(void)state;
+	wire_end(&wire);
+	wire.plan.reset_rate = 4;
+	wire_make(&wire);
+	for (unsigned i = 1; i <= 5; i++) {
+		wire_send(&wire, TCP_ACK, 100, NULL);
+		assert_int_equal(wire_count(&wire, TCP_rst_sent), i < 4 ? i : 4);
+	}
+	assert_int_equal(wire_count(&wire, TCP_rst_limited), 1);
+	wire.now_us += 249999;
+	wire_send(&wire, TCP_ACK, 100, NULL);
+	assert_int_equal(wire_count(&wire, TCP_rst_sent), 4);
+	wire.now_us += 1;
+	wire_send(&wire, TCP_ACK, 100, NULL);
+	wire_send(&wire, TCP_ACK, 100, NULL);
+	assert_int_equal(wire_count(&wire, TCP_rst_sent), 5);
+	assert_int_equal(wire_count(&wire, TCP_rst_limited), 3);
+	wire_send(&wire, TCP_RST, 100, NULL); // is owed none
+	assert_int_equal(wire_count(&wire, TCP_rst_limited), 3);
+	wire.now_us += 10000000; // what was not asked for is not saved up
+	for (unsigned i = 0; i < 6; i++)
+		wire_send(&wire, TCP_ACK, 100, NULL);
+	assert_int_equal(wire_count(&wire, TCP_rst_sent), 9);
+	assert_int_equal(wire_count(&wire, TCP_rst_limited), 5);
 }
 
 static void test_full(void **state)
@@ -407,6 +475,7 @@ int main(void)
 		TEST(test_listener_and_family),
 		TEST(test_third_segment_may_bring_data_and_fin),
 		TEST(test_second_data_before_the_first),
+		TEST(test_strangers_are_reset_at_once),
 		TEST(test_only_the_first_opens),
 		TEST(test_mss),
 		TEST(test_scales),
@@ -418,6 +487,7 @@ int main(void)
 		TEST(test_elsewhere),
 		TEST(test_syn_rate),
 		TEST(test_draining),
+		TEST(test_resets_at_their_rate),
 		TEST(test_full),
 		TEST(test_owner),
 		TEST(test_idle_bytes),

@@ -3,6 +3,7 @@
 #include "tests/unit/tls/certificate.h"
 
 #include <assert.h>
+#include <openssl/ocsp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
@@ -75,6 +76,31 @@ const char *certificate_file(const struct certificate *const *certificates, int 
 void certificate_remove_file(const char *path)
 {
 	unlink(path);
+}
+
+char *certificate_response(
+	const struct certificate *certificate, const struct certificate *issuer, long until_s)
+{
+	char path[] = "/tmp/sluice-test-XXXXXX";
+	OCSP_BASICRESP *basic = OCSP_BASICRESP_new();
+	OCSP_CERTID *id = OCSP_cert_to_id(EVP_sha1(), certificate->x509, issuer->x509);
+	ASN1_TIME *from = X509_gmtime_adj(NULL, -60), *until = X509_gmtime_adj(NULL, until_s);
+	assert(OCSP_basic_add1_status(basic, id, V_OCSP_CERTSTATUS_GOOD, 0, NULL, from, until));
+	assert(OCSP_basic_sign(basic, issuer->x509, issuer->key, EVP_sha256(), NULL, 0));
+	OCSP_RESPONSE *response = OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, basic);
+	FILE *file = fdopen(mkstemp(path), "w");
+	assert(file);
+	unsigned char *der = NULL;
+	int len = i2d_OCSP_RESPONSE(response, &der);
+	assert(len > 0 && fwrite(der, (size_t)len, 1, file) == 1);
+	OPENSSL_free(der);
+	fclose(file);
+	OCSP_RESPONSE_free(response);
+	OCSP_BASICRESP_free(basic);
+	OCSP_CERTID_free(id);
+	ASN1_TIME_free(from);
+	ASN1_TIME_free(until);
+	return strdup(path);
 }
 
 // A new file, which the caller closes.

@@ -31,6 +31,11 @@ void certificate_free(struct certificate *certificate);
 const char *certificate_file(const struct certificate *const *certificates, int count);
 void certificate_remove_file(const char *path);
 
+// Write an OCSP response that says yes to a certificate until then, from now, signed by its issuer,
+// to a new file and return its path, which the caller frees and certificate_remove_file() removes.
+char *certificate_response(
+	const struct certificate *certificate, const struct certificate *issuer, long until_s);
+
 // Write a certificate and its key to two new files. certificate_remove_pair() removes them.
 struct identity_files certificate_pair(const struct certificate *certificate);
 void certificate_remove_pair(struct identity_files *files);

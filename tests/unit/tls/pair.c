@@ -36,7 +36,8 @@ static void make_drivers(struct pair *pair)
 	struct tls_plan far = {.inner = &pair->far.driver,
 		.worker = 1,
 		.streams_max = PAIR_STREAMS_MAX,
-		.handshakes_per_s = PAIR_PER_S};
+		.handshakes_per_s = PAIR_PER_S,
+		.now_s = &pair->now_s};
 	pair->client = tls_create(&near);
 	pair->server = tls_create(&far);
 	assert_non_null(pair->client);

@@ -35,6 +35,7 @@ struct pair {
 	struct identity *identity;
 	const struct identity *identities[TLS_LISTENERS_MAX]; // [0] and [1] are `identity`
 	struct ticket_keys ticket_keys;
+	uint32_t now_s; // the server's
 	int link_count;
 	struct pair_link links[PAIR_LINKS_MAX];
 };

@@ -1,5 +1,6 @@
 // Visitors: who opens, with which certificate and protocol, who resumes, who waits, who is refused.
 
+#include "dataplane/tls/channel.h"
 #include "tests/unit/tls/pair.h"
 
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -363,6 +365,52 @@ static void hellos_that_are_none(void **state)
 	}
 }
 
+// Whether a visitor who asks for the certificate's status hears of it, when it is `now_s`.
+static bool hears_status(struct pair *pair, time_t now_s)
+{
+	unsigned char *response;
+	pair->now_s = (uint32_t)now_s;
+	struct pair_link *link = pair_open(pair, SHOP, NULL);
+	SSL *ssl = ((struct channel *)link->client.stream)->ssl;
+	bool does = SSL_get_tlsext_status_ocsp_resp(ssl, &response) > 0;
+	stream_close(pair->client, link->client.stream, false);
+	link->client.stream = NULL;
+	pair_settle(pair);
+	return does;
+}
+
+// It was good when it was read; from the second of its next update on it is not sent.
+static void a_stapled_response_runs_out(void **state)
+{
+	const struct certificate_recipe recipe = {.subject = "server", .names = shop[0]};
+	struct identity *stapled;
+	struct identity_fault fault;
+	(void)state;
+	struct pair *pair = pair_new(shop, 1);
+	struct certificate made = certificate_make(&recipe, &pair->root);
+	struct identity_files files = certificate_pair(&made);
+	time_t now = time(NULL);
+	char *path = certificate_response(&made, &pair->root, 1000);
+	files.ocsp = path;
+	assert_int_equal(identity_create(&files, 1, 2, &stapled, &fault), 0);
+	pair->identities[0] = pair->identities[1] = stapled;
+	SSL_CTX_set_tlsext_status_type(pair_client(pair), TLSEXT_STATUSTYPE_ocsp);
+	assert_true(hears_status(pair, now));
+	assert_true(hears_status(pair, now + 999));
+	assert_int_equal(pair_count(pair, staple_late), 0);
+	assert_false(hears_status(pair, now + 1001)); // it may have been made a second later
+	assert_int_equal(pair_count(pair, staple_late), 1);
+	assert_true(hears_status(pair, 0)); // no time is known
+	pair->identities[0] = pair->identities[1] = pair->identity;
+	pair_end(pair);
+	identity_give(stapled);
+	certificate_remove_file(path);
+	free(path);
+	files.ocsp = NULL;
+	certificate_remove_pair(&files);
+	certificate_free(&made);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,6 +428,7 @@ int main(void)
 		cmocka_unit_test(handshakes_at_the_rate_and_beyond),
 		cmocka_unit_test(those_that_wait_may_end),
 		cmocka_unit_test(hellos_that_are_none),
+		cmocka_unit_test(a_stapled_response_runs_out),
 	};
 	return rig_run(tests);
 }

@@ -138,9 +138,9 @@ void stage_close(struct stage *stage)
 void stage_end(struct stage *stage)
 {
 	stage_close(stage);
-	assert_int_equal(buffers_taken(stage->w->buffers), 0);
+	assert_int_equal(buffers_taken(stage->w->conns.buffers), 0);
 	assert_int_equal(stage->w->parked_count, 0);
-	assert_int_equal(stage->w->wheel.count, 0);
+	assert_int_equal(stage->w->timers.count, 0);
 	stage->w->driver = stage->w->outer = NULL; // the stage's own
 	destroy(stage->w);
 	rings_destroy(stage->rings);
@@ -237,6 +237,15 @@ struct fake_stream *stage_origin(struct stage *stage)
 			return &stage->fake.streams[i];
 	fail_msg("nobody has connected to the origin");
 	return NULL;
+}
+
+unsigned stage_idle(const struct stage *stage)
+{
+	const struct conn_table *conns = &stage->w->conns;
+	unsigned count = 0;
+	for (struct conn *c = conn_first(conns, CONN_IDLE); c; c = conn_next(conns, c))
+		count++;
+	return count;
 }
 
 uint64_t stage_counter(const struct stage *stage, enum counter which)

@@ -64,4 +64,7 @@ void stage_answer(
 // The connection to the origin made last.
 struct fake_stream *stage_origin(struct stage *stage);
 
+// Connections on the list of the idle.
+unsigned stage_idle(const struct stage *stage);
+
 uint64_t stage_counter(const struct stage *stage, enum counter which);

@@ -14,9 +14,9 @@
 
 static struct source_table *make(void)
 {
-	void *memory = calloc(1, source_table_bytes(CONNECTIONS));
-	assert_non_null(memory);
-	return source_table_init(memory, CONNECTIONS, LIMIT, 42);
+	struct source_table *table = source_create(CONNECTIONS, LIMIT, 42);
+	assert_non_null(table);
+	return table;
 }
 
 static void ipv4(uint8_t ip[16], uint8_t last)
@@ -48,7 +48,7 @@ static void test_limit_and_one_beyond(void **state)
 	source_give(table, ip);
 	assert_true(source_take(table, ip));
 	assert_false(source_take(table, ip));
-	free(table);
+	source_destroy(table);
 }
 
 static void test_an_ipv6_56_is_one_source(void **state)
@@ -64,19 +64,19 @@ static void test_an_ipv6_56_is_one_source(void **state)
 	assert_false(source_take(table, ip));
 	ipv6(ip, 2, 99); // next /56
 	assert_true(source_take(table, ip));
-	free(table);
+	source_destroy(table);
 }
 
 static void test_twin(void **state)
 {
 	(void)state;
 	struct source_table *table = make();
-	unsigned counts[40] = {0}, total = 0;
+	unsigned counts[CONNECTIONS] = {0}, total = 0;
 	unsigned seed = 20261202;
 	print_message("seed %u\n", seed);
 	srand(seed);
 	for (int round = 0; round < 100000; round++) {
-		unsigned i = (unsigned)rand() % 40;
+		unsigned i = (unsigned)rand() % CONNECTIONS;
 		uint8_t ip[16];
 		ipv4(ip, (uint8_t)i);
 		if (rand() % 2 && counts[i] > 0) {
@@ -90,7 +90,7 @@ static void test_twin(void **state)
 			total += taken;
 		}
 	}
-	free(table);
+	source_destroy(table);
 }
 
 int main(void)

@@ -132,7 +132,7 @@ static void test_a_connection_rests_after_being_parked(void **state)
 	struct fake_stream *visitor = newcomer(&claim);
 	stage_answer(&stage, &claim, CLAIM_REFUSED, 0);
 	assert_int_equal(stage_heard(visitor, "sluice-t-derby="), 1);
-	assert_int_equal(stage.w->conns.idle_count, 1);
+	assert_int_equal(stage_idle(&stage), 1);
 	assert_false(visitor->is_paused);
 	stage_forget(visitor);
 	stage_says(&stage, visitor, "GET /");
@@ -153,10 +153,10 @@ static void test_a_head_in_two_parts(void **state)
 	(void)state;
 	struct fake_stream *visitor = stage_visitor(&stage);
 	stage_says(&stage, visitor, "GET /.sluice/health HTTP/1.1\r\nHo");
-	assert_int_equal(stage.w->conns.idle_count, 0);
+	assert_int_equal(stage_idle(&stage), 0);
 	stage_says(&stage, visitor, "st: x\r\n\r\nGET /.sluice/health HTTP/1.1\r\nHost: x\r\n\r\n");
 	assert_int_equal(stage_heard(visitor, "HTTP/1.1 200"), 2);
-	assert_int_equal(stage.w->conns.idle_count, 1);
+	assert_int_equal(stage_idle(&stage), 1);
 	stage_says(&stage, visitor, "\r");
 	stage_says(&stage, visitor, "\n");
 	stage_says(&stage, visitor, "GET /.sluice/health HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -177,7 +177,7 @@ static void test_a_failed_exchange_does_not_hold_up_the_next(void **state)
 	stage_says(&stage, origin, "nonsense\r\n\r\n");
 	assert_int_equal(stage_heard(visitor, "HTTP/1.1 502"), 1);
 	assert_int_equal(stage_heard(visitor, "HTTP/1.1 200"), 1);
-	assert_int_equal(stage.w->conns.idle_count, 1);
+	assert_int_equal(stage_idle(&stage), 1);
 	assert_false(visitor->is_paused);
 }
 
@@ -431,7 +431,7 @@ static void test_an_exchange_that_ends_at_once(void **state)
 		stage_says(&stage, visitor, text);
 		assert_int_equal(stage_heard(visitor, "HTTP/1.1 502"), 1);
 		assert_int_equal(stage_heard(visitor, "HTTP/1.1 200"), 2);
-		assert_int_equal(stage.w->conns.idle_count, cut > 0 ? 2 : 1);
+		assert_int_equal(stage_idle(&stage), cut > 0 ? 2 : 1);
 		assert_false(visitor->is_paused);
 	}
 }
@@ -490,7 +490,7 @@ static void test_a_turn_of_several_bursts(void **state)
 	for (int i = 0; i < CROWD; i++)
 		assert_int_equal(stage_heard(crowd[i], "HTTP/1.1 200"), 3);
 	assert_int_equal(stage_counter(&stage, COUNTER_requests), 3 * CROWD);
-	assert_int_equal(stage.w->conns.idle_count, CROWD);
+	assert_int_equal(stage_idle(&stage), CROWD);
 }
 
 // Who finds the table full is told so, and what they send is read, so that the answer arrives.
@@ -500,7 +500,7 @@ static void test_a_full_table_says_so(void **state)
 	for (unsigned i = 0; i < STAGE_CONNECTIONS; i++) {
 		struct fake_stream *visitor = stage_visitor(&stage);
 		stage_turn(&stage, 1);
-		conn_set_idle(&stage.w->conns, visitor->stream.user, false); // none makes room
+		conn_leave(&stage.w->conns, visitor->stream.user, CONN_IDLE); // none makes room
 	}
 	struct fake_stream *late = stage_visitor(&stage);
 	stage_says(&stage, late, ABOUT);

@@ -8,25 +8,25 @@
 //
 // Deadlines are rounded up to ticks, so nothing fires early, and at most a tick late.
 
-#include "dataplane/net/tcp/timers.h"
+#include "dataplane/timers.h"
 
 #include <assert.h>
 #include <string.h>
 
 static_assert(TIMERS_LEVELS * TIMERS_SLOTS < TIMERS_UNLINKED, "slots fit their number");
 
-static void link_at(struct tcp_timers *timers, struct tcp_timer *timer, uint32_t index);
-static void unlink_from(struct tcp_timers *timers, struct tcp_timer *timer);
-static uint64_t slot_tick(const struct tcp_timers *timers, uint16_t slot);
-static uint64_t next_tick(const struct tcp_timers *timers);
+static void link_at(struct timers *timers, struct timers_entry *timer, uint32_t index);
+static void unlink_from(struct timers *timers, struct timers_entry *timer);
+static uint64_t slot_tick(const struct timers *timers, uint16_t slot);
+static uint64_t next_tick(const struct timers *timers);
 
-static struct tcp_timer *timer_at(const struct tcp_timers *timers, uint32_t index)
+static struct timers_entry *timer_at(const struct timers *timers, uint32_t index)
 {
-	return (struct tcp_timer *)(timers->first + (size_t)index * timers->stride);
+	return (struct timers_entry *)(timers->first + (size_t)index * timers->stride);
 }
 
 void timers_init(
-	struct tcp_timers *timers, struct tcp_timer *first, uint32_t stride, uint64_t now_us)
+	struct timers *timers, struct timers_entry *first, uint32_t stride, uint64_t now_us)
 {
 	memset(timers, 0, sizeof(*timers));
 	timers->first = (char *)first;
@@ -34,17 +34,20 @@ void timers_init(
 	timers->tick = now_us / TIMERS_TICK_US;
 }
 
-void timers_set(struct tcp_timers *timers, uint32_t index, uint64_t deadline_us)
+void timers_set(struct timers *timers, uint32_t index, uint64_t deadline_us)
 {
 	assert(deadline_us < UINT64_MAX - TIMERS_TICK_US);
-	struct tcp_timer *timer = timer_at(timers, index);
+	struct timers_entry *timer = timer_at(timers, index);
 	uint64_t tick = (deadline_us + TIMERS_TICK_US - 1) / TIMERS_TICK_US;
 	if (tick < timers->tick)
 		tick = timers->tick;
 	if (tick - timers->tick > TIMERS_AHEAD_MAX)
 		tick = timers->tick + TIMERS_AHEAD_MAX;
+	const bool is_later = (int32_t)((uint32_t)tick - timer->deadline) >= 0;
 	timer->deadline = (uint32_t)tick;
 	if (timer->slot != TIMERS_UNLINKED) {
+		if (is_later)
+			return; // without a look: it stands no later than it was
 		if (tick >= slot_tick(timers, timer->slot))
 			return; // lazily: it is looked at before that
 		unlink_from(timers, timer);
@@ -52,14 +55,14 @@ void timers_set(struct tcp_timers *timers, uint32_t index, uint64_t deadline_us)
 	link_at(timers, timer, index);
 }
 
-void timers_remove(struct tcp_timers *timers, uint32_t index)
+void timers_remove(struct timers *timers, uint32_t index)
 {
-	struct tcp_timer *timer = timer_at(timers, index);
+	struct timers_entry *timer = timer_at(timers, index);
 	if (timer->slot != TIMERS_UNLINKED)
 		unlink_from(timers, timer);
 }
 
-unsigned timers_due(struct tcp_timers *timers, uint64_t now_us, uint32_t *due, unsigned max)
+unsigned timers_due(struct timers *timers, uint64_t now_us, uint32_t *due, unsigned max)
 {
 	const uint64_t now = now_us / TIMERS_TICK_US;
 	unsigned count = 0;
@@ -80,7 +83,7 @@ unsigned timers_due(struct tcp_timers *timers, uint64_t now_us, uint32_t *due, u
 			uint32_t *head = &timers->slots[level * TIMERS_SLOTS + at];
 			while (*head != 0 && looked < TIMERS_LOOK_MAX && count < max) {
 				const uint32_t index = *head - 1;
-				struct tcp_timer *timer = timer_at(timers, index);
+				struct timers_entry *timer = timer_at(timers, index);
 				unlink_from(timers, timer);
 				looked++;
 				if ((int32_t)(timer->deadline - (uint32_t)tick) > 0)
@@ -93,7 +96,7 @@ unsigned timers_due(struct tcp_timers *timers, uint64_t now_us, uint32_t *due, u
 	return count;
 }
 
-uint64_t timers_quiet_us(const struct tcp_timers *timers, uint64_t now_us, uint64_t max_us)
+uint64_t timers_quiet_us(const struct timers *timers, uint64_t now_us, uint64_t max_us)
 {
 	if (timers->count == 0)
 		return max_us;
@@ -104,7 +107,7 @@ uint64_t timers_quiet_us(const struct tcp_timers *timers, uint64_t now_us, uint6
 }
 
 // By its deadline, which is not before the tick.
-static void link_at(struct tcp_timers *timers, struct tcp_timer *timer, uint32_t index)
+static void link_at(struct timers *timers, struct timers_entry *timer, uint32_t index)
 {
 	const uint32_t ahead = timer->deadline - (uint32_t)timers->tick;
 	unsigned level = 0;
@@ -122,7 +125,7 @@ static void link_at(struct tcp_timers *timers, struct tcp_timer *timer, uint32_t
 	timers->count++;
 }
 
-static void unlink_from(struct tcp_timers *timers, struct tcp_timer *timer)
+static void unlink_from(struct timers *timers, struct timers_entry *timer)
 {
 	assert(timer->slot < TIMERS_LEVELS * TIMERS_SLOTS);
 	uint32_t *head = &timers->slots[timer->slot];
@@ -141,14 +144,14 @@ static void unlink_from(struct tcp_timers *timers, struct tcp_timer *timer)
 }
 
 // The first slot number of a level whose time has not begun: of the level's own, modulo nothing.
-static uint64_t level_now(const struct tcp_timers *timers, unsigned level)
+static uint64_t level_now(const struct timers *timers, unsigned level)
 {
 	const unsigned shift = level * TIMERS_LEVEL_BITS;
 	return (timers->tick + (1ull << shift) - 1) >> shift;
 }
 
 // The tick at which a slot is looked at next.
-static uint64_t slot_tick(const struct tcp_timers *timers, uint16_t slot)
+static uint64_t slot_tick(const struct timers *timers, uint16_t slot)
 {
 	const unsigned level = slot / TIMERS_SLOTS;
 	const uint64_t now = level_now(timers, level);
@@ -156,7 +159,7 @@ static uint64_t slot_tick(const struct tcp_timers *timers, uint16_t slot)
 }
 
 // The next tick at which a slot that is used is looked at; UINT64_MAX: none.
-static uint64_t next_tick(const struct tcp_timers *timers)
+static uint64_t next_tick(const struct timers *timers)
 {
 	uint64_t next = UINT64_MAX;
 	for (unsigned level = 0; level < TIMERS_LEVELS; level++) {

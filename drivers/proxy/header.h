@@ -6,23 +6,23 @@
 
 // The longest header that is taken. Version 1 cannot be longer than 107; version 2 may carry TLVs,
 // of which real senders write a few hundred bytes.
-#define PROXY_BYTES_MAX 2048
+#define HEADER_BYTES_MAX 2048
 
-enum proxy_result {
-	PROXY_OK,
-	PROXY_MORE, // a header so far, but incomplete; call again with these and more bytes
-	PROXY_BAD, // no header, or against its grammar, or too long
+enum header_result {
+	HEADER_OK,
+	HEADER_MORE, // a header so far, but incomplete; call again with these and more bytes
+	HEADER_BAD, // no header, or against its grammar, or too long
 };
 
-struct proxy {
-	uint32_t header_bytes; // the stream itself begins there
+struct header {
+	uint32_t bytes; // the stream itself begins there
 	bool has_addresses; // false for LOCAL and UNKNOWN: the connection's own addresses count
 	struct stream_address peer;
 	struct stream_address local;
 };
 
 // Parse the header at the start of `in`.
-//   proxy  filled only on PROXY_OK
+//   header  filled only on HEADER_OK
 // Strict: one space where one belongs, decimal numbers without leading zeros, addresses of the
 // family named, TLVs that fill their length exactly (they are otherwise ignored). Pure; any thread.
-enum proxy_result proxy_parse(struct span in, struct proxy *proxy);
+enum header_result header_parse(struct span in, struct header *header);

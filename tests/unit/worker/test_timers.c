@@ -1,6 +1,6 @@
 // The wheel against a naive twin: a plain array of deadlines, looked at at each call.
 
-#include "dataplane/net/tcp/timers.h"
+#include "dataplane/timers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,10 +15,10 @@
 #define START_US 5000000123ull
 #define DAY_US (86400ull * 1000000)
 
-static struct tcp_timers timers;
+static struct timers timers;
 static struct {
 	uint32_t other;
-	struct tcp_timer timer;
+	struct timers_entry timer;
 } entries[ENTRIES];
 
 static void start(uint64_t now_us)
@@ -104,7 +104,7 @@ static void test_a_jump_is_taken_in_steps(void **state)
 {
 	(void)state;
 	enum { MANY = 5 * TIMERS_LOOK_MAX };
-	static struct tcp_timer many[MANY];
+	static struct timers_entry many[MANY];
 	static uint32_t due[MANY];
 	for (unsigned i = 0; i < MANY; i++)
 		many[i].slot = TIMERS_UNLINKED;

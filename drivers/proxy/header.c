@@ -2,11 +2,11 @@
 // protocol begins with, so one byte is often enough to refuse who speaks neither. The parser keeps
 // nothing: it is given the whole header so far each time, which is one segment nearly always.
 
-#include "drivers/sockets/proxy.h"
+#include "drivers/proxy/header.h"
 
 #include <arpa/inet.h>
 
-#include "drivers/sockets/address.h"
+#include "drivers/ip.h"
 
 #define V1_BYTES_MAX 107 // with CRLF
 #define V2_HEAD_BYTES 16 // signature, version and command, family, length
@@ -15,27 +15,27 @@ static const char v1_prefix[] = {'P', 'R', 'O', 'X', 'Y', ' '};
 static const char v2_prefix[] = {
 	'\r', '\n', '\r', '\n', '\0', '\r', '\n', 'Q', 'U', 'I', 'T', '\n'};
 
-static enum proxy_result parse_v1(struct span in, struct proxy *proxy);
-static enum proxy_result parse_v2(struct span in, struct proxy *proxy);
+static enum header_result parse_v1(struct span in, struct header *header);
+static enum header_result parse_v2(struct span in, struct header *header);
 
-// PROXY_OK: `in` begins with the prefix; PROXY_MORE: what there is of it does.
-static enum proxy_result match(struct span in, const char *prefix, size_t len)
+// HEADER_OK: `in` begins with the prefix; HEADER_MORE: what there is of it does.
+static enum header_result match(struct span in, const char *prefix, size_t len)
 {
 	size_t have = in.len < len ? in.len : len;
 	if (have && memcmp(in.at, prefix, have) != 0)
-		return PROXY_BAD;
-	return have == len ? PROXY_OK : PROXY_MORE;
+		return HEADER_BAD;
+	return have == len ? HEADER_OK : HEADER_MORE;
 }
 
-enum proxy_result proxy_parse(struct span in, struct proxy *proxy)
+enum header_result header_parse(struct span in, struct header *header)
 {
-	enum proxy_result v1 = match(in, v1_prefix, sizeof(v1_prefix));
-	enum proxy_result v2 = match(in, v2_prefix, sizeof(v2_prefix));
-	if (v1 == PROXY_OK)
-		return parse_v1(in, proxy);
-	if (v2 == PROXY_OK)
-		return parse_v2(in, proxy);
-	return v1 == PROXY_MORE || v2 == PROXY_MORE ? PROXY_MORE : PROXY_BAD;
+	enum header_result v1 = match(in, v1_prefix, sizeof(v1_prefix));
+	enum header_result v2 = match(in, v2_prefix, sizeof(v2_prefix));
+	if (v1 == HEADER_OK)
+		return parse_v1(in, header);
+	if (v2 == HEADER_OK)
+		return parse_v2(in, header);
+	return v1 == HEADER_MORE || v2 == HEADER_MORE ? HEADER_MORE : HEADER_BAD;
 }
 
 // Cut the next word off `line`: up to one space, which must be there unless this is the last word.
@@ -61,7 +61,7 @@ static bool read_ip(struct span word, bool is_ipv4, struct stream_address *addre
 	if (inet_pton(is_ipv4 ? AF_INET : AF_INET6, text, ip) != 1)
 		return false;
 	if (is_ipv4)
-		address_set_ipv4(address, ip);
+		ip_map(address->ip, ip);
 	else
 		memcpy(address->ip, ip, sizeof(ip));
 	return true;
@@ -82,20 +82,20 @@ static bool read_port(struct span word, struct stream_address *address)
 }
 
 // "SOURCE DESTINATION SPORT DPORT"
-static bool read_addresses(struct span line, bool is_ipv4, struct proxy *proxy)
+static bool read_addresses(struct span line, bool is_ipv4, struct header *header)
 {
 	struct span words[4];
 	for (unsigned i = 0; i < 4; i++)
 		if (!cut_word(&line, i == 3, &words[i]))
 			return false;
-	proxy->has_addresses = true;
-	return read_ip(words[0], is_ipv4, &proxy->peer) &&
-	       read_ip(words[1], is_ipv4, &proxy->local) && read_port(words[2], &proxy->peer) &&
-	       read_port(words[3], &proxy->local);
+	header->has_addresses = true;
+	return read_ip(words[0], is_ipv4, &header->peer) &&
+	       read_ip(words[1], is_ipv4, &header->local) && read_port(words[2], &header->peer) &&
+	       read_port(words[3], &header->local);
 }
 
 // The line without "PROXY " and CRLF.
-static bool read_line(struct span line, struct proxy *proxy)
+static bool read_line(struct span line, struct header *header)
 {
 	struct span family;
 	if (span_is_equal(line, SPAN("UNKNOWN")))
@@ -105,25 +105,25 @@ static bool read_line(struct span line, struct proxy *proxy)
 	if (span_is_equal(family, SPAN("UNKNOWN")))
 		return true; // whatever follows is ignored
 	if (span_is_equal(family, SPAN("TCP4")))
-		return read_addresses(line, true, proxy);
-	return span_is_equal(family, SPAN("TCP6")) && read_addresses(line, false, proxy);
+		return read_addresses(line, true, header);
+	return span_is_equal(family, SPAN("TCP6")) && read_addresses(line, false, header);
 }
 
-static enum proxy_result parse_v1(struct span in, struct proxy *proxy)
+static enum header_result parse_v1(struct span in, struct header *header)
 {
 	size_t have = in.len < V1_BYTES_MAX ? in.len : V1_BYTES_MAX;
 	const char *end = memchr(in.at, '\r', have);
 	size_t line_bytes = end ? (size_t)(end - in.at) : have;
 	if (!end || line_bytes + 1 == have)
-		return have == V1_BYTES_MAX ? PROXY_BAD : PROXY_MORE;
+		return have == V1_BYTES_MAX ? HEADER_BAD : HEADER_MORE;
 	if (end[1] != '\n')
-		return PROXY_BAD;
-	struct proxy found = {.header_bytes = (uint32_t)line_bytes + 2};
+		return HEADER_BAD;
+	struct header found = {.bytes = (uint32_t)line_bytes + 2};
 	struct span line = {in.at + sizeof(v1_prefix), line_bytes - sizeof(v1_prefix)};
 	if (!read_line(line, &found))
-		return PROXY_BAD;
-	*proxy = found;
-	return PROXY_OK;
+		return HEADER_BAD;
+	*header = found;
+	return HEADER_OK;
 }
 
 static uint16_t read_16(const char *at)
@@ -143,43 +143,43 @@ static bool tlvs_are_whole(struct span tlvs)
 }
 
 // The part behind the head: addresses, then TLVs.
-static bool read_body(uint8_t family, struct span body, struct proxy *proxy)
+static bool read_body(uint8_t family, struct span body, struct header *header)
 {
 	size_t ip_bytes = family == 0x11 ? 4 : 16, bytes = 2 * ip_bytes + 4;
 	if (body.len < bytes)
 		return false;
 	if (family == 0x11) {
-		address_set_ipv4(&proxy->peer, body.at);
-		address_set_ipv4(&proxy->local, body.at + ip_bytes);
+		ip_map(header->peer.ip, body.at);
+		ip_map(header->local.ip, body.at + ip_bytes);
 	} else {
-		memcpy(proxy->peer.ip, body.at, ip_bytes);
-		memcpy(proxy->local.ip, body.at + ip_bytes, ip_bytes);
+		memcpy(header->peer.ip, body.at, ip_bytes);
+		memcpy(header->local.ip, body.at + ip_bytes, ip_bytes);
 	}
-	proxy->peer.port = read_16(body.at + 2 * ip_bytes);
-	proxy->local.port = read_16(body.at + 2 * ip_bytes + 2);
-	proxy->has_addresses = true;
+	header->peer.port = read_16(body.at + 2 * ip_bytes);
+	header->local.port = read_16(body.at + 2 * ip_bytes + 2);
+	header->has_addresses = true;
 	return tlvs_are_whole(span_from(body, bytes));
 }
 
-static enum proxy_result parse_v2(struct span in, struct proxy *proxy)
+static enum header_result parse_v2(struct span in, struct header *header)
 {
 	if (in.len < V2_HEAD_BYTES)
-		return PROXY_MORE;
+		return HEADER_MORE;
 	uint8_t command = (uint8_t)in.at[12], family = (uint8_t)in.at[13];
 	size_t bytes = V2_HEAD_BYTES + read_16(in.at + 14);
 	bool is_local = command == 0x20 || family == 0x00; // nothing follows that we would use
 	if (command != 0x20 && command != 0x21)
-		return PROXY_BAD;
+		return HEADER_BAD;
 	if (!is_local && family != 0x11 && family != 0x21)
-		return PROXY_BAD; // TCP is what we listen to
-	if (bytes > PROXY_BYTES_MAX)
-		return PROXY_BAD;
+		return HEADER_BAD; // TCP is what we listen to
+	if (bytes > HEADER_BYTES_MAX)
+		return HEADER_BAD;
 	if (in.len < bytes)
-		return PROXY_MORE;
-	struct proxy found = {.header_bytes = (uint32_t)bytes};
+		return HEADER_MORE;
+	struct header found = {.bytes = (uint32_t)bytes};
 	struct span body = {in.at + V2_HEAD_BYTES, bytes - V2_HEAD_BYTES};
 	if (!is_local && !read_body(family, body, &found))
-		return PROXY_BAD;
-	*proxy = found;
-	return PROXY_OK;
+		return HEADER_BAD;
+	*header = found;
+	return HEADER_OK;
 }
