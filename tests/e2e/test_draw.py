@@ -19,8 +19,18 @@ def moment(seconds):
     return datetime.datetime.fromtimestamp(at, zone).isoformat(), at
 
 
-def doors(opens, prequeue="1h", **keys):
-    return room(**dict({"capacity": 2, "opens": opens, "prequeue": prequeue}, **keys))
+def doors(**keys):
+    """Doors that open later than any test takes; until open_soon()."""
+    return room(**dict({"capacity": 2, "opens": moment(3600)[0], "prequeue": "2h"}, **keys))
+
+
+def open_soon(sluice, seconds=2):
+    """Move the opening; returns when it is, in unix seconds."""
+    opens, at = moment(seconds)
+    sluice.config["sites"][0]["rooms"][0]["opens"] = opens
+    sluice.write()
+    sluice.cli("reload")
+    return at
 
 
 def gather(visitor, sluice, count):
@@ -49,14 +59,14 @@ def wait_for_draw(one, seconds=10):
 
 @pytest.mark.smoke
 def test_gathered_are_drawn_and_late_ones_stand_behind(make, visitor):
-    opens, at = moment(4)
-    sluice = make(rooms=[doors(opens, capacity=2)])
+    sluice = make(rooms=[doors(capacity=2)])
     people = gather(visitor, sluice, 20)
     first = people[0]
     commitment = draw_of(first)["commitment"]
     assert draw_of(first)["seed"] is None and draw_of(first)["count"] is None
     assert first.client.get("/.sluice/derby/draw/keys").status_code == 404
     early = [one.ticket() for one in people]
+    at = open_soon(sluice, 4)
     for one in people:
         status = one.status().json()
         assert status["state"] == "prequeue" and status["opens"] == at
@@ -96,10 +106,10 @@ def test_gathered_are_drawn_and_late_ones_stand_behind(make, visitor):
 
 
 def test_an_old_ticket_keeps_working(make, visitor):
-    opens, _ = moment(3)
-    sluice = make(rooms=[doors(opens, capacity=1)])
+    sluice = make(rooms=[doors(capacity=1)])
     people = gather(visitor, sluice, 5)
     early = [one.ticket() for one in people]
+    open_soon(sluice)
     wait_for_draw(people[0])
     before = [one.status().json()["position"] for one in people]
     plain = visitor(sluice, headers=JSON)
@@ -112,11 +122,11 @@ def test_an_old_ticket_keeps_working(make, visitor):
 
 @pytest.mark.parametrize("when", ["before", "at", "after"])
 def test_kill_changes_nobodys_place(make, visitor, when):
-    opens, at = moment(4)
-    sluice = make(rooms=[doors(opens, capacity=1)])
+    sluice = make(rooms=[doors(capacity=1)])
     people = gather(visitor, sluice, 15)
     commitment = draw_of(people[0])["commitment"]
     tickets = [one.ticket() for one in people]
+    at = open_soon(sluice, 3)
     if when == "at":
         time.sleep(max(0, at + 1 - time.time()))  # the list is being closed and drawn
     if when == "after":
@@ -141,7 +151,7 @@ def test_kill_changes_nobodys_place(make, visitor, when):
 
 def test_before_anybody_gathers(make, visitor):
     opens, at = moment(3600)
-    sluice = make(rooms=[doors(opens, prequeue="10m")])
+    sluice = make(rooms=[doors(opens=opens, prequeue="10m")])
     one = visitor(sluice)
     answer = one.get("/derby/")
     assert answer.headers["Sluice-State"] == "before" and one.ticket() is None
@@ -153,11 +163,11 @@ def test_before_anybody_gathers(make, visitor):
 
 
 def test_doors_without_a_gathering(make, visitor):
-    opens, _ = moment(4)
-    closes, _ = moment(7)
-    sluice = make(rooms=[room(opens=opens, closes=closes, capacity=5)])
+    sluice = make(rooms=[doors(prequeue=0, capacity=5)])
     one = visitor(sluice)
     assert one.get("/derby/").headers["Sluice-State"] == "before"
+    sluice.config["sites"][0]["rooms"][0]["closes"] = moment(6)[0]
+    open_soon(sluice)
     wait_for(lambda: one.get("/derby/").text.startswith("shop:"), 5, 0.1)
     wait_for(lambda: visitor(sluice).get("/derby/").headers.get("Sluice-State") == "closed", 9, 0.1)
     assert one.get("/derby/").text.startswith("shop:")  # until the pass runs out
@@ -165,8 +175,7 @@ def test_doors_without_a_gathering(make, visitor):
 
 
 def test_opened_and_closed_by_command(make, visitor):
-    opens, at = moment(3600)
-    sluice = make(rooms=[doors(opens, capacity=1)])
+    sluice = make(rooms=[doors(capacity=1)])
     people = gather(visitor, sluice, 4)
     sluice.cli("room", "derby", "salt", "C0ffee")
     assert draw_of(people[0])["salt"] == "c0ffee"
@@ -188,12 +197,12 @@ def test_opened_and_closed_by_command(make, visitor):
 
 
 def test_verify(make, visitor):
-    opens, _ = moment(3)
-    sluice = make(rooms=[doors(opens, capacity=1)])
+    sluice = make(rooms=[doors(capacity=1)])
     people = gather(visitor, sluice, 6)
     early = [one.ticket() for one in people]
     undrawn = sluice.cli("draw", "verify", early[0], check=False)
     assert undrawn.returncode == 1 and "not drawn" in undrawn.stdout + undrawn.stderr
+    open_soon(sluice)
     wait_for_draw(people[0])
     said = sluice.cli("draw", "verify", *early).stdout
     for one in people:
@@ -205,43 +214,51 @@ def test_verify(make, visitor):
 
 
 def test_tickets_of_another_opening_count_as_none(make, visitor):
-    opens, _ = moment(3)
-    closes, _ = moment(6)
-    again, _ = moment(10)
-    sluice = make(rooms=[room(capacity=1, events=[
-        {"opens": again, "prequeue": "3s"},
-        {"opens": opens, "closes": closes, "prequeue": "1h", "capacity": 2, "message": "one"}])])
+    again, again_at = moment(7200)
+    events = [{"opens": again, "prequeue": 0},
+              {"opens": moment(3600)[0], "closes": moment(7000)[0], "prequeue": "2h",
+               "capacity": 2, "message": "the first"}]
+    sluice = make(rooms=[room(capacity=1, events=events)])
     people = gather(visitor, sluice, 5)
-    assert "one" in people[0].get("/derby/").text
+    assert "the first" in people[0].get("/derby/").text
     early = people[0].ticket()
+    sluice.cli("room", "derby", "open")
     wait_for_draw(people[0])
     assert sluice.show("room", "derby")["capacity"] == 2
     wait_for(lambda: sum(one["state"] == "admitted" for one in states(people)) == 2, 8, 0.2)
-    fresh = visitor(sluice)
-    wait_for(lambda: fresh.get("/derby/").headers["Sluice-State"] == "prequeue", 8, 0.1)
+    late = visitor(sluice)
+    assert late.get("/derby/").headers["Sluice-State"] == "waiting"
+    events[1]["closes"] = moment(1)[0]
+    events[1]["opens"] = moment(-5)[0]
+    events[0]["prequeue"] = f"{again_at - int(time.time()) - 2}s"
+    sluice.write()
+    sluice.cli("reload")
+    wait_for(lambda: late.get("/derby/").headers["Sluice-State"] == "prequeue", 8, 0.1)
     assert sluice.show("room", "derby")["capacity"] == 1
-    assert token(fresh.ticket())["key"] != token(early)["key"]
+    assert token(late.ticket())["flags"] == GATHERED
+    plain = visitor(sluice, headers=JSON)
+    answer = plain.client.get("/.sluice/derby/status", headers={"Sluice-Ticket": early})
+    assert answer.status_code == 410
+    draw = draw_of(late)
+    assert draw["seed"] is None and draw["gathering"] == token(late.ticket())["key"]
 
 
 def test_a_gathering_that_is_full(make, visitor):
-    opens, _ = moment(3600)
-    sluice = make(rooms=[doors(opens)], top={"gathered_max": 3})
+    sluice = make(rooms=[doors()], top={"gathered_max": 3})
     gather(visitor, sluice, 3)
     one = visitor(sluice)
     assert one.get("/derby/").headers["Sluice-State"] == "full" and one.ticket() is None
 
 
 def test_leaving_a_gathering(make, visitor):
-    opens, _ = moment(3600)
-    sluice = make(rooms=[doors(opens)])
+    sluice = make(rooms=[doors()])
     one = gather(visitor, sluice, 1)[0]
     assert one.client.post("/.sluice/derby/leave").status_code == 204
     assert one.ticket() is None
 
 
 def test_a_list_longer_than_any_answer(make, visitor):
-    opens, at = moment(9)
-    sluice = make(rooms=[doors(opens, capacity=1)])
+    sluice = make(rooms=[doors(capacity=1)])
     one = gather(visitor, sluice, 1)[0]
 
     def join(_):
@@ -252,7 +269,8 @@ def test_a_list_longer_than_any_answer(make, visitor):
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         joined = 1 + sum(pool.map(join, range(80)))
-    assert joined > 3000 and time.time() < at
+    assert joined > 3000
+    open_soon(sluice)
     draw = wait_for_draw(one, 15)
     assert draw["count"] == joined
     got = sluice.raw(b"GET /.sluice/derby/draw/keys HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -263,3 +281,65 @@ def test_a_list_longer_than_any_answer(make, visitor):
     body, then = rest[:17 * joined], rest[17 * joined:]
     assert hashlib.sha256(body).hexdigest() == draw["list_sha256"]
     assert then.startswith(b"HTTP/1.1 200")  # what was sent behind is answered behind
+
+
+def test_windows_by_time(make, visitor):
+    """Who comes within a window is placed at random behind all before it, before all after it."""
+    sluice = make(rooms=[room(capacity=1, order="window", window="3s", mode="always")])
+    first = [visitor(sluice) for _ in range(6)]
+    for one in first:
+        one.get("/derby/")
+    status = first[0].status().json()
+    assert status["state"] in ("waiting", "next", "admitted")
+    if status["state"] == "waiting" and status["position"] is None:
+        assert status["ahead"] is None and status["ahead_min"] >= 0
+    wait_for(lambda: all(one.status().json()["position"] for one in first), 10, 0.2)
+    second = [visitor(sluice) for _ in range(6)]
+    for one in second:
+        one.get("/derby/")
+    wait_for(lambda: all(one.status().json()["position"] for one in second), 10, 0.2)
+    places = [one.status().json()["position"] for one in first + second]
+    assert sorted(places) == list(range(1, 13))
+    assert max(places[:6]) == 6
+    draw = draw_of(second[0])
+    assert draw["seed"] and draw["next"]["commitment"]
+    sluice.kill()
+    sluice.start()
+    assert [one.status().json()["position"] for one in first + second] == places
+
+
+def test_windows_by_number_close_when_a_slot_is_free(make, visitor):
+    sluice = make(rooms=[room(capacity=3, order="window", window=1000, window_max="1h",
+                              mode="always")])
+    people = [visitor(sluice) for _ in range(3)]
+    for one in people:
+        one.get("/derby/")
+    wait_for(lambda: all(one.status().json()["state"] == "admitted" for one in people), 20, 0.3)
+
+
+def test_order_switches_and_nobody_loses_a_place(make, visitor):
+    sluice = make(rooms=[room(capacity=1)])
+    people = [visitor(sluice) for _ in range(5)]
+    for one in people:
+        one.get("/derby/")
+    waiting = people[1:]
+    before = [one.status().json()["position"] for one in waiting]
+    the_room = sluice.config["sites"][0]["rooms"][0]
+    the_room.update(order="window", window="2s")
+    sluice.write()
+    sluice.cli("reload")
+    wait_for(lambda: draw_of(waiting[0]).get("commitment"), 5, 0.1)
+    drawn = [visitor(sluice) for _ in range(4)]
+    for one in drawn:
+        one.get("/derby/")
+    assert [one.status().json()["position"] for one in waiting] == before
+    the_room.update(order="arrival")
+    sluice.write()
+    sluice.cli("reload")
+    wait_for(lambda: all(one.status().json()["position"] for one in drawn), 8, 0.2)
+    late = visitor(sluice)
+    late.get("/derby/")
+    assert late.status().json()["position"] == 9
+    assert sorted(one.status().json()["position"] for one in drawn) == [5, 6, 7, 8] \
+        or max(one.status().json()["position"] for one in drawn) <= 8
+    assert [one.status().json()["position"] for one in waiting] == before
