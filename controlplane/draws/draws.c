@@ -391,8 +391,7 @@ const struct draw_list *draws_place(const struct draws_line *l, uint64_t number,
 		if (number ? number != g->list.number : key != its_key)
 			continue;
 		*place = draw_rank(&g->list, its_key, &is_listed);
-		for (; *place < g->list.count && g->list.hashes[*place] < *hash; ++*place)
-			; // equal keys are ordered by what made them
+		*place = draw_place(&g->list, *place, *hash);
 		is_listed = *place < g->list.count && g->list.hashes[*place] == *hash;
 		return is_listed ? &g->list : NULL;
 	}

@@ -76,6 +76,18 @@ void decide_gather_choose(struct decide_view *v)
 	v->ticket = &v->drawn;
 }
 
+bool decide_gather_rank(const struct decide_view *v, const struct token *ticket, uint64_t *rank)
+{
+	bool is_exact = place_rank(v->line, ticket->key, rank);
+	const struct draw_set *drawn = atomic_load_explicit(&v->line->drawn, memory_order_acquire);
+	const struct draw_list *list = drawn ? draw_find_key(drawn, ticket->key) : NULL;
+	if (list && draw_is_shared(list, *rank - list->base)) {
+		uint64_t hash = mac_state_word(&list->mac, ticket->visitor);
+		*rank = list->base + draw_place(list, *rank - list->base, hash);
+	}
+	return is_exact;
+}
+
 // 1 to `most` s.
 static uint32_t within(const struct decide_view *v, uint32_t most)
 {

@@ -7,6 +7,10 @@
 // Choose among all tickets carried, those of gatherings by the keys that they stand for now.
 void decide_gather_choose(struct decide_view *v);
 
+// How many stand before the holder of a ticket with a key; whether that is exact. As place_rank(),
+// but that of two whose keys are the same one stands before the other.
+bool decide_gather_rank(const struct decide_view *v, const struct token *ticket, uint64_t *rank);
+
 // Join the gathering of newcomers, if there is one; or say that the doors are closed. Returns false
 // if a place is to be drawn from the line. In a room with gatherings, or before its doors.
 bool decide_gather_join(struct decide_view *v);

@@ -2,6 +2,7 @@
 
 #include "dataplane/gate/decide_tell.h"
 
+#include "dataplane/gate/decide_gather.h"
 #include "dataplane/gate/pace.h"
 #include "dataplane/gate/place.h"
 
@@ -67,10 +68,10 @@ static uint16_t progress(const struct decide_view *v, const struct status *statu
 }
 
 // Where people gather, ranks come from their lists too.
-static bool rank_of(const struct decide_view *v, uint64_t key, uint64_t *rank)
+static bool rank_of(const struct decide_view *v, const struct token *ticket, uint64_t *rank)
 {
-	return v->room->gather ? place_rank(v->line, key, rank)
-			       : place_rank_counted(v->line, key, rank);
+	return v->room->gather ? decide_gather_rank(v, ticket, rank)
+			       : place_rank_counted(v->line, ticket->key, rank);
 }
 
 void decide_tell(struct decide_view *v, enum status_state state, const struct token *ticket,
@@ -93,7 +94,7 @@ void decide_tell(struct decide_view *v, enum status_state state, const struct to
 		return;
 	uint64_t rank,
 		called = atomic_load_explicit(&v->line->threshold_rank, memory_order_acquire);
-	status->exact = rank_of(v, ticket->key, &rank);
+	status->exact = rank_of(v, ticket, &rank);
 	status->position = rank + 1;
 	if (state != STATUS_waiting)
 		return;

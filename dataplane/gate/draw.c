@@ -65,6 +65,21 @@ uint64_t draw_rank(const struct draw_list *list, uint64_t key, bool *is_listed)
 	return low;
 }
 
+bool draw_is_shared(const struct draw_list *list, uint64_t rank)
+{
+	return rank + 1 < list->count &&
+	       draw_key(list, list->hashes[rank]) == draw_key(list, list->hashes[rank + 1]);
+}
+
+uint64_t draw_place(const struct draw_list *list, uint64_t rank, uint64_t hash)
+{
+	const uint64_t key = draw_key(list, hash);
+	while (rank < list->count && list->hashes[rank] < hash &&
+		draw_key(list, list->hashes[rank]) == key)
+		rank++;
+	return rank;
+}
+
 uint64_t draw_key_at(const struct draw_list *list, uint64_t rank)
 {
 	assert(rank <= list->count);

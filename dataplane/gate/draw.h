@@ -52,6 +52,14 @@ uint64_t draw_key(const struct draw_list *list, uint64_t hash);
 // thread; no division.
 uint64_t draw_rank(const struct draw_list *list, uint64_t key, bool *is_listed);
 
+// Whether the key of hash `rank` is that of the next one too: then a key does not say whose place
+// it is, and the hash does.
+bool draw_is_shared(const struct draw_list *list, uint64_t rank);
+
+// The place from 0 of somebody whose key has `rank` before it, by the hash. The same where no key
+// is shared.
+uint64_t draw_place(const struct draw_list *list, uint64_t rank, uint64_t hash);
+
 // The smallest key below which `rank` of the gathered stand; 0: the first key. At most `count`.
 uint64_t draw_key_at(const struct draw_list *list, uint64_t rank);
 

@@ -138,6 +138,31 @@ static void threshold_keys(void **state)
 	assert_true(draw_key_at(&list, 500) <= place_key(1050, 0, 0));
 }
 
+// Of those who share a key each has a place of their own, and together they have all.
+static void shared_keys_have_places(void **state)
+{
+	(void)state;
+	static uint64_t hashes[3000];
+	static bool is_taken[3000];
+	for (uint64_t i = 0; i < 3000; i++)
+		hashes[i] = next() & ~0xfff0000000000000u; // within few keys of one slot
+	qsort(hashes, 3000, sizeof(hashes[0]), compare);
+	struct draw_list list = {.first_slot = 9, .end_slot = 10, .count = 3000, .hashes = hashes};
+	draw_list_init(&list);
+	uint32_t shared = 0;
+	for (uint64_t i = 0; i < 3000; i++) {
+		bool is_listed;
+		const uint64_t rank = draw_rank(&list, draw_key(&list, hashes[i]), &is_listed);
+		const uint64_t place = draw_place(&list, rank, hashes[i]);
+		shared += draw_is_shared(&list, rank);
+		assert_false(is_taken[place]);
+		is_taken[place] = true;
+		assert_int_equal(hashes[place], hashes[i]);
+		assert_true(draw_is_shared(&list, rank) || rank == place);
+	}
+	assert_true(shared > 100);
+}
+
 static void keys_stay_within_their_slots(void **state)
 {
 	(void)state;
@@ -240,6 +265,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(sorts_as_qsort),
 		cmocka_unit_test(ranks_are_the_naive_twins),
 		cmocka_unit_test(threshold_keys),
+		cmocka_unit_test(shared_keys_have_places),
 		cmocka_unit_test(keys_stay_within_their_slots),
 		cmocka_unit_test(finds_by_number_and_key),
 		cmocka_unit_test(text_is_hex_lines),
