@@ -4,11 +4,16 @@ import concurrent.futures
 import datetime
 import hashlib
 import hmac
+import pathlib
+import re
+import subprocess
+import sys
 import time
 
 import pytest
 from sluice import JSON, room, token, wait_for
 
+MANUAL = pathlib.Path(__file__).resolve().parents[2] / "docs" / "manual" / "draws.md"
 GATHERED = 1  # flag of a token
 
 
@@ -211,6 +216,21 @@ def test_verify(make, visitor):
     assert sluice.cli("draw", "verify", *late).stdout.count(" of 6") == len(late)
     altered = early[0][:40] + ("A" if early[0][40] != "A" else "B") + early[0][41:]
     assert sluice.cli("draw", "verify", altered, check=False).returncode == 1
+
+
+@pytest.mark.sockets  # the lines know nothing of namespaces
+def test_the_lines_of_the_manual(make, visitor):
+    lines = re.search(r"```python\n(.*?)```", MANUAL.read_text(), re.S).group(1)
+    assert len([line for line in lines.splitlines() if line.strip()]) <= 20
+    sluice = make(rooms=[doors(capacity=1, salt="00c0ffee")])
+    people = gather(visitor, sluice, 7)
+    early = [one.ticket() for one in people]
+    open_soon(sluice)
+    wait_for_draw(people[0])
+    for one, ticket in zip(people, early):
+        said = subprocess.run([sys.executable, "-c", lines, sluice.url("/.sluice/derby"), ticket],
+                              capture_output=True, text=True, check=True, timeout=20).stdout
+        assert said == f"place {one.status().json()['position']} of 7\n"
 
 
 def test_tickets_of_another_opening_count_as_none(make, visitor):
