@@ -7,6 +7,7 @@ the worker's core, in turns with sluice, which stands still meanwhile.
 """
 import contextlib
 import json
+import re
 import signal
 import statistics
 import subprocess
@@ -25,6 +26,7 @@ FLOWS = 10_000
 WINDOW = 256  # flows with something under way: what keeps the bursts full
 LOST_MAX = 0.01  # of the answers: frames are lost where something else takes a core for a while
 IDLE_FLOWS = 1_000_000
+FEW_FLOWS = 100
 SERVER = "10.0.0.1"
 ROOM = {"capacity": 1, "session": "1h"}  # one is inside; everybody else waits
 QUICK = {"PAIRS": 1, "MEASURED_S": 0.2, "FLOWS": 1000, "IDLE_FLOWS": 10_000}
@@ -194,19 +196,34 @@ def size_of_an_answer(at, shop_port):
         return bench.answer_size(one.port)
 
 
+def resident(at, shop_port, flows):
+    """Resident kB of an appliance for so many idle connections, all open, and its configuration."""
+    connections = flows * 10 // 9 + 1000  # at nine tenths the longest idle make room
+    with appliance(at, shop_port, connections) as one, generator(at, "idle", flows):
+        open_now = sum(row["connections"] for row in one.show("workers"))
+        if open_now < flows:
+            raise Failure(f"only {open_now} connections are open")
+        return rss_kb(one.child.pid), one.path
+
+
+def billed(path):
+    """Bytes that an idle connection takes by `sluice check`."""
+    told = subprocess.run([BUILD / "sluice", "check", "-c", path], capture_output=True, text=True)
+    line = re.search(r"^an idle connection: (\d+) bytes$", told.stdout, re.MULTILINE)
+    if not line:
+        raise Failure(f"sluice check does not say what an idle connection takes: {told.stderr}")
+    return int(line[1])
+
+
 def idle(at, shop_port):
     """Resident memory of connections that have asked once and say nothing any more.
 
-    All that the appliance takes for them counts, touched or not: from it goes what one takes that
-    is made for few connections.
+    All that grows with them counts, touched by them or not: from what the appliance takes that is
+    made for them goes what one takes that is made for a few, and has them.
     """
-    with appliance(at, shop_port, 1000) as one:
-        small_kb = rss_kb(one.child.pid)
-    with appliance(at, shop_port, IDLE_FLOWS * 10 // 8) as one, \
-            generator(at, "idle", IDLE_FLOWS):
-        open_now = sum(row["connections"] for row in one.show("workers"))
-        if open_now < IDLE_FLOWS:
-            raise Failure(f"only {open_now} connections are open")
-        grown_kb = rss_kb(one.child.pid) - small_kb
-    yield {"bytes_per_idle_connection": grown_kb * 1024 / open_now,
-           "idle_connections": open_now}
+    few_kb, _ = resident(at, shop_port, FEW_FLOWS)
+    many_kb, path = resident(at, shop_port, IDLE_FLOWS)
+    more = IDLE_FLOWS - FEW_FLOWS
+    yield {"bytes_per_idle_connection": (many_kb - few_kb) * 1024 / more,
+           "idle_connections": IDLE_FLOWS, "idle_resident_mb": many_kb / 1024,
+           "bytes_billed_per_idle_connection": billed(path)}

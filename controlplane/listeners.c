@@ -21,7 +21,7 @@
 static_assert(LISTENERS_MAX <= PROXY_LISTENERS_MAX, "a bit each");
 static_assert(WORKER_RESERVE <= SOCKETS_RESERVE, "of either driver");
 
-static struct stream_address address_of(const struct config_address *from)
+struct stream_address listeners_address(const struct config_address *from)
 {
 	struct stream_address address = {.port = from->port};
 	memcpy(address.ip, from->ip, sizeof(address.ip));
@@ -35,7 +35,7 @@ int listeners_open(const struct config *config, unsigned worker_count, struct li
 		return 0;
 	for (uint32_t i = 0; i < config->listen.count; i++) {
 		const struct config_address *from = &config->listen.at[i].address;
-		struct stream_address address = address_of(from);
+		struct stream_address address = listeners_address(from);
 		int ret = sockets_listen(&address, worker_count, listeners->fds[i]);
 		if (ret < 0) {
 			log_error("listen on %s: %s%s", from->text, strerror(-ret),
@@ -75,13 +75,19 @@ static struct sockets_plan plan_of(const struct config *config, unsigned worker_
 	return plan;
 }
 
+uint64_t listeners_descriptors(const struct config *config, unsigned worker_count)
+{
+	struct sockets_plan plan = plan_of(config, worker_count);
+	return worker_count * sockets_descriptors(&plan);
+}
+
 int listeners_driver(const struct config *config, struct listeners *listeners, unsigned worker,
 	unsigned worker_count, struct stream_driver **driver)
 {
 	struct sockets_plan plan = plan_of(config, worker_count);
 	for (unsigned i = 0; i < listeners->count; i++)
 		plan.listeners[i] = (struct sockets_listener){
-			.address = address_of(&config->listen.at[i].address),
+			.address = listeners_address(&config->listen.at[i].address),
 			.fd = listeners->fds[i][worker]};
 	int ret = sockets_create(&plan, driver);
 	if (ret < 0) {

@@ -11,9 +11,15 @@ struct listeners {
 	int fds[LISTENERS_MAX][WORKER_COUNT_MAX]; // -1 once a driver has it
 };
 
+// An address of the configuration as drivers have it.
+struct stream_address listeners_address(const struct config_address *from);
+
 // Open every address of the configuration, one socket a worker; none with `driver: dpdk`. Returns
 // 0, or -errno after logging which address and why; what was opened is closed then.
 int listeners_open(const struct config *config, unsigned worker_count, struct listeners *listeners);
+
+// Descriptors of all workers' drivers when all their streams are in use. Pure.
+uint64_t listeners_descriptors(const struct config *config, unsigned worker_count);
 
 // Make the sockets driver of one worker: over its listeners, and to origins. Returns 0 or -errno,
 // logged.

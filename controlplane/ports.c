@@ -13,8 +13,10 @@
 
 #include "controlplane/ports.h"
 
+#include "controlplane/listeners.h"
 #include "controlplane/log.h"
 #include "dataplane/worker.h"
+#include "drivers/ip.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -27,6 +29,7 @@
 #define CHUNK_BYTES 2048u
 #define WAIT_US 60000000u // TIME_WAIT
 #define IDLE_US 4000000000u // above an hour, the most that a worker's own deadlines are
+#define US_PER_MS 1000u // an hour, the most that http.send_timeout may be, fits 32 bits of us
 #define RTO_MIN_US 200000u // RFC 6298 says 1 s; all since have had less
 #define RTO_MAX_US 60000000u
 #define DELAYED_ACK_US 40000u
@@ -43,22 +46,17 @@ static bool is_used(const struct config *config)
 	return config->driver == CONFIG_DRIVER_DPDK && config->dpdk;
 }
 
-static bool is_ipv4(const uint8_t ip[16])
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-	return memcmp(ip, mapped, sizeof(mapped)) == 0;
-}
-
-// All nodes, and the solicited-node groups of the addresses (RFC 4291 2.7.1, RFC 2464 7).
+// All nodes, and those in which neighbours ask for the addresses.
 static void fill_groups(const struct config_port *port, struct ethdev_port_plan *plan)
 {
-	static const uint8_t all_nodes[6] = {0x33, 0x33, 0, 0, 0, 1};
-	memcpy(plan->groups[plan->group_count++], all_nodes, 6);
+	static const uint8_t all_nodes[16] = {0xff, 0x02, [15] = 1};
+	ip_group_mac(plan->groups[plan->group_count++], all_nodes);
 	for (uint32_t i = 0; i < port->addresses.count; i++) {
-		const uint8_t *ip = port->addresses.at[i].ip;
-		uint8_t group[6] = {0x33, 0x33, 0xff, ip[13], ip[14], ip[15]};
-		if (!is_ipv4(ip))
-			memcpy(plan->groups[plan->group_count++], group, 6);
+		uint8_t group[16];
+		if (ip_is_v4(port->addresses.at[i].ip))
+			continue;
+		ip_solicited(group, port->addresses.at[i].ip);
+		ip_group_mac(plan->groups[plan->group_count++], group);
 	}
 }
 
@@ -101,19 +99,16 @@ static void fill_tcp(const struct config *config, uint32_t worker_count, struct 
 		.queue_high = buffers->queue_bytes,
 		.rto_min_us = RTO_MIN_US,
 		.rto_max_us = RTO_MAX_US,
-		.give_up_us = (uint32_t)(config->http->send_timeout_ms * 1000),
+		.give_up_us = (uint32_t)config->http->send_timeout_ms * US_PER_MS,
 		.idle_us = IDLE_US,
 		.wait_us = WAIT_US,
-		.linger_us = (uint32_t)(config->http->send_timeout_ms * 1000),
+		.linger_us = (uint32_t)config->http->send_timeout_ms * US_PER_MS,
 		.delayed_ack_us = DELAYED_ACK_US,
 		.challenge_rate = CHALLENGES_PER_SECOND,
 		.reset_rate = resets ? resets : share,
 		.listener_count = config->listen.count};
-	for (uint32_t i = 0; i < config->listen.count; i++) {
-		const struct config_address *from = &config->listen.at[i].address;
-		tcp->listeners[i].port = from->port;
-		memcpy(tcp->listeners[i].ip, from->ip, sizeof(from->ip));
-	}
+	for (uint32_t i = 0; i < config->listen.count; i++)
+		tcp->listeners[i] = listeners_address(&config->listen.at[i].address);
 }
 
 static void fill_port(const struct config_port *from, struct net_port_plan *port)
@@ -126,7 +121,7 @@ static void fill_port(const struct config_port *from, struct net_port_plan *port
 		const struct config_interface *address = &from->addresses.at[i];
 		memcpy(port->addresses[i].ip, address->ip, sizeof(address->ip));
 		port->addresses[i].prefix =
-			is_ipv4(address->ip) ? address->bits - 96 : address->bits;
+			ip_is_v4(address->ip) ? address->bits - 96 : address->bits;
 	}
 	for (uint32_t i = 0; i < from->gateways.count; i++)
 		memcpy(port->gateways[i], from->gateways.at[i].ip, sizeof(port->gateways[i]));
@@ -305,6 +300,14 @@ static void print_card(const char *device, FILE *out)
 	fputc('\n', out);
 }
 
+// What each connection takes though nothing is under way on it: structs and shares of tables.
+static uint64_t idle_bytes(const struct config *config, uint32_t worker_count)
+{
+	struct net_plan plan;
+	network_plan(config, worker_count, &plan);
+	return worker_connection_bytes() + tcp_idle_bytes(&plan.tcp);
+}
+
 void ports_print(const struct config *config, const struct config_machine *machine, FILE *out)
 {
 	uint32_t worker_count = config_worker_count(config, machine);
@@ -313,7 +316,8 @@ void ports_print(const struct config *config, const struct config_machine *machi
 		return;
 	ports_eal(config, machine, worker_count, &eal);
 	uint64_t needed = process_eal_bytes(&eal), page = machine->hugepage_bytes;
-	fprintf(out, "\nports: %lu MB; ", needed / MEGABYTE);
+	fprintf(out, "\nan idle connection: %lu bytes\n", idle_bytes(config, worker_count));
+	fprintf(out, "ports: %lu MB; ", needed / MEGABYTE);
 	if (page)
 		fprintf(out, "that is %lu hugepages of %lu kB; of %lu here %lu are free: ",
 			(needed + page - 1) / page, page >> 10, machine->hugepages,

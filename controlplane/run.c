@@ -38,7 +38,6 @@
 #include <unistd.h>
 
 #define ORIGIN_IDLE_MAX 4096u // connections kept to one server, whatever origin.idle_max says
-#define FILES_PER_WORKER (SOCKETS_RESERVE + 4) // its reserve, ring and eventfd
 #define FILES_MORE 192u // store, log, names, admin clients
 #define PARKED_MAX 3000u // of them with a request behind; fewer than a ring takes
 
@@ -70,10 +69,7 @@ int run(const char *config_path, struct config *config)
 
 static void raise_files(const struct control *c)
 {
-	uint64_t each = c->config->listen.count + FILES_PER_WORKER;
-	bool is_sockets = c->config->driver == CONFIG_DRIVER_SOCKETS;
-	uint64_t wanted = (is_sockets ? c->config->connections : 0) +
-			  c->config->origin_connections + c->worker_count * each + FILES_MORE;
+	uint64_t wanted = listeners_descriptors(c->config, c->worker_count) + FILES_MORE;
 	uint64_t limit = process_raise_files(wanted);
 	if (limit < wanted)
 		log_warning("%" PRIu64 " descriptors may be needed, %" PRIu64

@@ -30,3 +30,18 @@ static inline bool ip_is_any(const uint8_t ip[16])
 	size_t skip = ip_is_v4(ip) ? IP_MAPPED_BYTES : 0;
 	return memcmp(ip + skip, zeros, sizeof(zeros) - skip) == 0;
 }
+
+// The group in which the neighbours of an IPv6 address ask for it (RFC 4291 2.7.1).
+static inline void ip_solicited(uint8_t group[16], const uint8_t ip[16])
+{
+	static const uint8_t all[13] = {0xff, 0x02, [11] = 0x01, [12] = 0xff};
+	memcpy(group, all, sizeof(all));
+	memcpy(group + sizeof(all), ip + sizeof(all), 3);
+}
+
+// The Ethernet address of an IPv6 group (RFC 2464 7).
+static inline void ip_group_mac(uint8_t mac[6], const uint8_t group[16])
+{
+	memset(mac, 0x33, 2);
+	memcpy(mac + 2, group + 12, 4);
+}

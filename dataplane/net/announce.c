@@ -50,7 +50,7 @@ void announce_due(struct net *n)
 
 static void announce(struct net *n, uint16_t port, const uint8_t ip[16], bool probes)
 {
-	if (frame_is_ipv4(ip)) { // an announcement makes the other one speak, as a probe would
+	if (ip_is_v4(ip)) { // an announcement makes the other one speak, as a probe would
 		arp_announce(n, port, ip);
 		return;
 	}

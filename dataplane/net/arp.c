@@ -46,8 +46,8 @@ enum net_fate arp_input(struct net *n, const struct frame *frame, const struct t
 		return NET_FATE_DONE;
 	}
 	uint8_t sender[16], target[16];
-	frame_map(sender, m.sender);
-	frame_map(target, m.target);
+	ip_map(sender, m.sender);
+	ip_map(target, m.target);
 	bool asks_us = m.operation == htons(REQUEST) && frame_is_ours(port, target);
 	if (frame_is_ours(port, sender)) {
 		if (memcmp(m.sender_mac, port->mac, sizeof(m.sender_mac)) == 0)

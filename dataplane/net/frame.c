@@ -33,8 +33,6 @@ static void drop(struct frame *f, enum net_counter why);
 static enum ethdev_class class_of(uint8_t protocol, struct span body);
 static void leave(struct frame *f, uint8_t protocol, struct span body);
 
-static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
 static uint16_t be16(const char *at)
 {
 	uint16_t value;
@@ -106,8 +104,8 @@ static void read_ipv4(const struct net_port_plan *port, struct span bytes,
 		return;
 	}
 	bytes.len = len;
-	frame_map(s->peer.ip, bytes.at + 12);
-	frame_map(s->local.ip, bytes.at + 16);
+	ip_map(s->peer.ip, bytes.at + 12);
+	ip_map(s->local.ip, bytes.at + 16);
 	uint8_t protocol = (uint8_t)bytes.at[9];
 	if (!frame_is_ours(port, s->local.ip)) {
 		leave(f, protocol, span_from(bytes, head));
@@ -140,8 +138,9 @@ static void read_ipv4(const struct net_port_plan *port, struct span bytes,
 static bool is_node_group(const uint8_t ip[16])
 {
 	static const uint8_t all[16] = {0xff, 0x02, [15] = 0x01};
-	static const uint8_t solicited[13] = {0xff, 0x02, [11] = 0x01, [12] = 0xff};
-	return memcmp(ip, all, sizeof(all)) == 0 || memcmp(ip, solicited, sizeof(solicited)) == 0;
+	uint8_t own[16];
+	ip_solicited(own, ip);
+	return memcmp(ip, all, sizeof(all)) == 0 || memcmp(ip, own, sizeof(own)) == 0;
 }
 
 static bool is_unspecified(const uint8_t ip[16])
@@ -172,7 +171,7 @@ static void read_ipv6(const struct net_port_plan *port, struct span bytes,
 	uint8_t protocol = (uint8_t)bytes.at[6];
 	f->hop_limit = (uint8_t)bytes.at[7];
 	f->body = span_from(bytes, FRAME_IPV6_BYTES);
-	bool is_ours = !frame_is_ipv4(s->local.ip) && frame_is_ours(port, s->local.ip);
+	bool is_ours = !ip_is_v4(s->local.ip) && frame_is_ours(port, s->local.ip);
 	if (!is_ours && !is_node_group(s->local.ip)) {
 		leave(f, protocol, f->body);
 		return;
@@ -185,7 +184,7 @@ static void read_ipv6(const struct net_port_plan *port, struct span bytes,
 	f->class = class_of(protocol, f->body);
 	// Who has no address yet may ask whether somebody has the one it wants (RFC 4862 5.4.2).
 	bool is_icmp = protocol == IPPROTO_ICMPV6;
-	bool is_peer = !frame_is_ipv4(s->peer.ip) && frame_is_peer(port, s->peer.ip);
+	bool is_peer = !ip_is_v4(s->peer.ip) && frame_is_peer(port, s->peer.ip);
 	if (!is_peer && !(is_icmp && is_unspecified(s->peer.ip)))
 		drop(f, NET_source_bad);
 	else if (is_icmp)
@@ -305,20 +304,9 @@ bool frame_is_ours(const struct net_port_plan *port, const uint8_t ip[16])
 	return false;
 }
 
-bool frame_is_ipv4(const uint8_t ip[16])
-{
-	return memcmp(ip, mapped, sizeof(mapped)) == 0;
-}
-
-void frame_map(uint8_t ip[16], const void *ipv4)
-{
-	memcpy(ip, mapped, sizeof(mapped));
-	memcpy(ip + sizeof(mapped), ipv4, 4);
-}
-
 bool frame_is_on_link(const struct net_address *own, const uint8_t ip[16])
 {
-	unsigned bits = own->prefix + (frame_is_ipv4(own->ip) ? 8 * sizeof(mapped) : 0);
+	unsigned bits = own->prefix + (ip_is_v4(own->ip) ? 8 * IP_MAPPED_BYTES : 0);
 	for (unsigned i = 0; i < bits; i++) {
 		uint8_t bit = 0x80 >> i % 8;
 		if ((own->ip[i / 8] ^ ip[i / 8]) & bit)
@@ -332,10 +320,10 @@ static bool is_broadcast(const struct net_port_plan *port, uint32_t ipv4)
 {
 	for (unsigned i = 0; i < port->address_count; i++) {
 		const struct net_address *own = &port->addresses[i];
-		if (!frame_is_ipv4(own->ip) || own->prefix == 0 || own->prefix > 30)
+		if (!ip_is_v4(own->ip) || own->prefix == 0 || own->prefix > 30)
 			continue;
 		uint32_t host = UINT32_MAX >> own->prefix, address;
-		memcpy(&address, own->ip + sizeof(mapped), sizeof(address));
+		memcpy(&address, own->ip + IP_MAPPED_BYTES, sizeof(address));
 		if (ipv4 == (ntohl(address) | host))
 			return true;
 	}
@@ -347,10 +335,10 @@ bool frame_is_peer(const struct net_port_plan *port, const uint8_t ip[16])
 	if (frame_is_ours(port, ip))
 		return false;
 	static const uint8_t loopback[16] = {[15] = 1};
-	if (!frame_is_ipv4(ip))
+	if (!ip_is_v4(ip))
 		return ip[0] != 0xff && !is_unspecified(ip) && memcmp(ip, loopback, 16) != 0;
 	uint32_t ipv4;
-	memcpy(&ipv4, ip + sizeof(mapped), sizeof(ipv4));
+	memcpy(&ipv4, ip + IP_MAPPED_BYTES, sizeof(ipv4));
 	ipv4 = ntohl(ipv4);
 	// 0/8 is "this network", 127/8 loopback; 224/4 groups, 240/4 reserved, with the broadcast
 	// to all (RFC 6890).

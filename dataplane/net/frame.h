@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "dataplane/net/net.h"
+#include "drivers/ip.h"
 #include "drivers/span.h"
 
 #define FRAME_MAC_BYTES 6u
@@ -55,12 +56,6 @@ void frame_read(const struct net_port_plan *port, uint16_t index, struct span by
 
 // Whether an address, IPv4 mapped or IPv6, is one of the port's.
 bool frame_is_ours(const struct net_port_plan *port, const uint8_t ip[16]);
-
-// Whether an address is IPv4, mapped.
-bool frame_is_ipv4(const uint8_t ip[16]);
-
-// The mapped form of an IPv4 address as it lies in a packet.
-void frame_map(uint8_t ip[16], const void *ipv4);
 
 // Whether some host on the Internet or on the port's link can have an address: it is no group, no
 // broadcast, not unspecified, not loopback and not ours.

@@ -154,8 +154,8 @@ static bool read_quoted(struct span bytes, bool is_ipv4, struct tcp_segment *quo
 		return false;
 	if (is_ipv4) {
 		*len = be16(bytes.at + 2);
-		frame_map(quoted->local.ip, bytes.at + 12);
-		frame_map(quoted->peer.ip, bytes.at + 16);
+		ip_map(quoted->local.ip, bytes.at + 12);
+		ip_map(quoted->peer.ip, bytes.at + 16);
 	} else {
 		*len = FRAME_IPV6_BYTES + be16(bytes.at + 4);
 		memcpy(quoted->local.ip, bytes.at + 8, 16);

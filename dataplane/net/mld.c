@@ -55,12 +55,12 @@ static unsigned write_report(
 	unsigned count = 0;
 	for (unsigned i = 0; i < port->address_count; i++) {
 		const uint8_t *ip = port->addresses[i].ip;
-		if (frame_is_ipv4(ip))
+		if (ip_is_v4(ip))
 			continue;
 		if (ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80)
 			memcpy(own, ip, 16);
-		const uint8_t record[RECORD_BYTES] = {CHANGE_TO_EXCLUDE, [4] = 0xff,
-			0x02, [15] = 1, [16] = 0xff, ip[13], ip[14], ip[15]};
+		uint8_t record[RECORD_BYTES] = {CHANGE_TO_EXCLUDE};
+		ip_solicited(record + RECORD_BYTES - 16, ip);
 		memcpy(report + HEAD_BYTES + count++ * RECORD_BYTES, record, RECORD_BYTES);
 	}
 	const uint8_t head[HEAD_BYTES] = {REPORT, [7] = (uint8_t)count};

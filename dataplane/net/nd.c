@@ -148,7 +148,8 @@ static enum net_fate advertised(
 static void ask(struct net *n, uint16_t port, const uint8_t from[16], const uint8_t ip[16],
 	const uint8_t *mac)
 {
-	uint8_t group[16] = {0xff, 0x02, [11] = 1, [12] = 0xff, ip[13], ip[14], ip[15]};
+	uint8_t group[16];
+	ip_solicited(group, ip);
 	struct message m = {
 		.type = ND_SOLICITATION, .option = SOURCE_LINK_ADDRESS, .option_words = 1};
 	memcpy(m.target, ip, sizeof(m.target));
@@ -181,7 +182,7 @@ void nd_announce(struct net *n, uint16_t port, const uint8_t ip[16])
 	net_count(n, NET_announced);
 }
 
-// `mac` is NULL for a group, whose own follows from it (RFC 2464 7).
+// `mac` is NULL for a group, whose own follows from it.
 static void send_message(struct net *n, uint16_t port, const uint8_t *mac, const uint8_t from[16],
 	const uint8_t to[16], struct message *m, unsigned len)
 {
@@ -189,7 +190,8 @@ static void send_message(struct net *n, uint16_t port, const uint8_t *mac, const
 	if (!buffer)
 		return;
 	const struct net_port_plan *p = &n->plan.ports[port];
-	const uint8_t group[6] = {0x33, 0x33, to[12], to[13], to[14], to[15]};
+	uint8_t group[6];
+	ip_group_mac(group, to);
 	uint8_t *at = rte_pktmbuf_mtod(buffer, uint8_t *) + packet_room(p, from);
 	uint64_t sum = checksum_copy(at, (struct span){(const char *)m, len});
 	struct packet packet = {.port = p,

@@ -154,10 +154,10 @@ const uint8_t *net_own_address(const struct net *n, uint16_t port, const uint8_t
 {
 	const struct net_port_plan *p = &n->plan.ports[port];
 	const uint8_t *first = NULL;
-	bool is_ipv4 = frame_is_ipv4(ip);
+	bool is_ipv4 = ip_is_v4(ip);
 	for (unsigned i = 0; i < p->address_count; i++) {
 		const struct net_address *own = &p->addresses[i];
-		if (frame_is_ipv4(own->ip) != is_ipv4)
+		if (ip_is_v4(own->ip) != is_ipv4)
 			continue;
 		if (frame_is_on_link(own, ip))
 			return own->ip;

@@ -90,7 +90,7 @@ static uint64_t write_payload(const struct tcp_out *out, uint8_t *at, bool sums)
 // One for all packets of a flow, not to be guessed from another's (RFC 6437 3).
 static uint32_t flow_label(const struct net *n, const struct tcp_out *out)
 {
-	if (frame_is_ipv4(out->local->ip))
+	if (ip_is_v4(out->local->ip))
 		return 0;
 	uint64_t words[4], mix = n->flow_key ^ ((uint64_t)out->local->port << 16 | out->peer->port);
 	memcpy(words, out->local->ip, 16);

@@ -22,7 +22,7 @@ static unsigned ethernet_bytes(const struct net_port_plan *port)
 
 unsigned packet_room(const struct net_port_plan *port, const uint8_t from[16])
 {
-	return ethernet_bytes(port) + (frame_is_ipv4(from) ? FRAME_IPV4_BYTES : FRAME_IPV6_BYTES);
+	return ethernet_bytes(port) + (ip_is_v4(from) ? FRAME_IPV4_BYTES : FRAME_IPV6_BYTES);
 }
 
 unsigned packet_ethernet(
@@ -69,8 +69,8 @@ static void write_ipv6(const struct packet *p, uint8_t *at)
 
 void packet_finish(const struct packet *p, struct rte_mbuf *buffer)
 {
-	bool is_ipv4 = frame_is_ipv4(p->from);
-	assert(is_ipv4 == frame_is_ipv4(p->to));
+	bool is_ipv4 = ip_is_v4(p->from);
+	assert(is_ipv4 == ip_is_v4(p->to));
 	unsigned room = packet_room(p->port, p->from);
 	assert(p->sum_at + 2 <= p->len && room + p->len <= rte_pktmbuf_tailroom(buffer));
 	uint8_t *at = rte_pktmbuf_mtod(buffer, uint8_t *);

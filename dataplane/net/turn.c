@@ -208,7 +208,7 @@ static void tend(struct net *n)
 	if (question.is_newly_silent)
 		net_count(n, NET_gateway_silent);
 	const uint8_t *mac = question.is_known ? question.mac : NULL;
-	if (frame_is_ipv4(question.ip))
+	if (ip_is_v4(question.ip))
 		arp_ask(n, question.port, question.ip, mac);
 	else
 		nd_ask(n, question.port, question.ip, mac);

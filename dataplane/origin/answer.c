@@ -10,6 +10,7 @@
 
 #include "dataplane/origin/answer_head.h"
 #include "dataplane/origin/relay.h"
+#include "drivers/tally.h"
 
 #include <assert.h>
 
@@ -46,9 +47,9 @@ void answer_event(struct exchange *x, const struct stream_event *event)
 }
 
 // What the origin sends is no answer.
-static bool reject(struct exchange *x, uint64_t *counter)
+static bool reject(struct exchange *x, _Atomic uint64_t *counter)
 {
-	(*counter)++;
+	tally_add(counter, 1);
 	relay_blame(x, false);
 	return relay_fail(x, 502);
 }
@@ -107,7 +108,7 @@ static void note_early(struct exchange *x)
 {
 	if (x->ask.has_ended)
 		return;
-	x->origin->counters.answer_early++;
+	tally_add(&x->origin->counters.answer_early, 1);
 	x->client_keeps = false;
 	x->body_is_refused = x->expects_continue && x->ask_bytes == 0;
 	x->origin_keeps &= !x->body_is_refused;
@@ -123,7 +124,7 @@ static void take_final(struct exchange *x, const struct http_head *head, struct 
 		return;
 	}
 	server_answered(x->connection->server);
-	origin->counters.answers++;
+	tally_add(&origin->counters.answers, 1);
 	x->origin_keeps = head->keep_alive;
 	note_early(x);
 
@@ -150,8 +151,8 @@ static void take_switch(struct exchange *x, const struct http_head *head, struct
 		return;
 	}
 	server_answered(x->connection->server);
-	origin->counters.answers++;
-	origin->counters.tunnels++;
+	tally_add(&origin->counters.answers, 1);
+	tally_add(&origin->counters.tunnels, 1);
 	report_commands(x, head);
 	struct exchange_extra extra = {0};
 	origin->calls->answered(x->user, head->status, &extra);
@@ -172,7 +173,7 @@ static bool take_interim(struct exchange *x, const struct http_head *head)
 {
 	static const struct exchange_extra nothing;
 	struct origin *origin = x->origin;
-	origin->counters.interims++;
+	tally_add(&origin->counters.interims, 1);
 	if (++x->interims > RELAY_INTERIMS_MAX)
 		return reject(x, &origin->counters.answer_flood);
 	if (head->status == 100 && x->expects_continue) {
@@ -227,7 +228,7 @@ static bool take_head(struct exchange *x, struct span *in)
 			buffer_append(&origin->buffers, x->answer_head, *in);
 			return false;
 		}
-		origin->counters.buffer_none++;
+		tally_add(&origin->counters.buffer_none, 1);
 		return relay_fail(x, 503);
 	}
 	if (result != HTTP_OK)
@@ -251,7 +252,7 @@ static void take_data(struct exchange *x, struct span in)
 		relay_touch(x);
 		pass_body(x, in);
 	} else if (x->asked_turn == origin->turn) {
-		origin->counters.answer_unasked++; // it was on its way before we asked
+		tally_add(&origin->counters.answer_unasked, 1); // it was on its way before we asked
 		relay_lost(x, false, 502);
 	} else {
 		buffer_give(&origin->buffers, x->asks); // not to be asked again
@@ -265,7 +266,7 @@ static void take_eof(struct exchange *x)
 {
 	struct origin *origin = x->origin;
 	if (x->state == RELAY_ASKED) {
-		origin->counters.answer_none++;
+		tally_add(&origin->counters.answer_none, 1);
 		relay_lost(x, false, 502);
 	} else if (x->state == RELAY_TUNNEL) {
 		if (x->client_has_ended)
@@ -285,7 +286,7 @@ static void take_close(struct exchange *x, int error)
 {
 	struct origin *origin = x->origin;
 	if (x->state == RELAY_CONNECTING) {
-		origin->counters.connects_failed++;
+		tally_add(&origin->counters.connects_failed, 1);
 		relay_lost(x, true, 502);
 	} else if (x->state == RELAY_TUNNEL) {
 		error ? relay_fail(x, 502) : relay_close_tunnel(x);

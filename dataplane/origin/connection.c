@@ -5,6 +5,7 @@
 
 #include "dataplane/origin/origin.h"
 #include "dataplane/origin/server.h"
+#include "drivers/tally.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -31,7 +32,7 @@ static void evict(struct connection_pool *pool)
 	assert(first); // each exchange has one connection at most, and there are as many
 	char *at = (char *)first - offsetof(struct connection, expiry);
 	connection_close(pool, (struct connection *)at, false);
-	pool->counters->kept_evicted++;
+	tally_add(&pool->counters->kept_evicted, 1);
 }
 
 static struct connection *take(struct connection_pool *pool)
@@ -56,11 +57,11 @@ struct connection *connection_open(struct connection_pool *pool, struct server *
 	else
 		connection->stream = stream_connect(pool->driver, &server->address, connection);
 	if (!connection->stream) {
-		pool->counters->connects_none++;
+		tally_add(&pool->counters->connects_none, 1);
 		TAILQ_INSERT_HEAD(&pool->free, connection, siblings);
 		return NULL;
 	}
-	pool->counters->connects++;
+	tally_add(&pool->counters->connects, 1);
 	return connection;
 }
 
@@ -79,7 +80,7 @@ struct connection *connection_reuse(struct connection_pool *pool, struct server 
 		return NULL;
 	unkeep(pool, connection);
 	connection->is_reused = true;
-	pool->counters->reuses++;
+	tally_add(&pool->counters->reuses, 1);
 	return connection;
 }
 
@@ -97,7 +98,7 @@ void connection_keep(struct connection_pool *pool, struct connection *connection
 	bool is_full =
 		server->kept_count >= limits->idle_max || server->kept_count >= pool->idle_max;
 	if (is_full || !server->is_listed) {
-		pool->counters->kept_full += server->is_listed;
+		tally_add(&pool->counters->kept_full, server->is_listed);
 		connection_close(pool, connection, false);
 		return;
 	}
@@ -105,7 +106,7 @@ void connection_keep(struct connection_pool *pool, struct connection *connection
 	deadline_set(&pool->expiries, &connection->expiry, now_us + limits->idle_us);
 	TAILQ_INSERT_HEAD(&server->kept, connection, siblings);
 	server_count(&server->kept_count, 1);
-	pool->counters->kept++;
+	tally_add(&pool->counters->kept, 1);
 }
 
 void connection_close(struct connection_pool *pool, struct connection *connection, bool reset)

@@ -4,6 +4,7 @@
 
 #include "dataplane/origin/relay.h"
 #include "dataplane/origin/request_head.h"
+#include "drivers/tally.h"
 
 #include <assert.h>
 
@@ -44,13 +45,13 @@ static uint16_t write_head(struct exchange *x, const struct exchange_request *re
 	struct origin *origin = x->origin;
 	x->asks = buffer_take(&origin->buffers);
 	if (!x->asks) {
-		origin->counters.buffer_none++;
+		tally_add(&origin->counters.buffer_none, 1);
 		return 503;
 	}
 	x->asks->len = (uint32_t)request_head_write(
 		x->asks->bytes, origin->buffers.bytes, request, x->limits.idle_max > 0);
 	if (x->asks->len == 0) {
-		origin->counters.request_too_large++;
+		tally_add(&origin->counters.request_too_large, 1);
 		return 431;
 	}
 	return 0;
@@ -62,13 +63,13 @@ struct exchange *exchange_begin(
 	assert(request->head->method != HTTP_CONNECT && request->head->method != HTTP_TRACE);
 	const struct origin_table *table = origin->servers.table;
 	if (!table || request->origin >= table->origin_count) {
-		origin->counters.server_none++;
+		tally_add(&origin->counters.server_none, 1);
 		*status = 502;
 		return NULL;
 	}
 	struct exchange *x = relay_take(origin);
 	if (!x) {
-		origin->counters.exchange_none++;
+		tally_add(&origin->counters.exchange_none, 1);
 		*status = 503;
 		return NULL;
 	}
@@ -80,7 +81,7 @@ struct exchange *exchange_begin(
 		relay_drop(x);
 		return NULL;
 	}
-	origin->counters.exchanges++;
+	tally_add(&origin->counters.exchanges, 1);
 	return x;
 }
 
@@ -100,7 +101,7 @@ size_t exchange_client_data(struct exchange *x, struct span in)
 		if (!x->body_since_us)
 			x->body_since_us = x->origin->now_us;
 		if (!body_step(&x->ask, span_from(in, taken), SPAN(""), &step)) {
-			x->origin->counters.request_body_bad++;
+			tally_add(&x->origin->counters.request_body_bad, 1);
 			relay_fail(x, 400);
 			return taken;
 		}
@@ -130,14 +131,14 @@ void exchange_client_eof(struct exchange *x)
 		else
 			stream_shut(x->connection->driver, x->connection->stream);
 	} else if (!x->ask.has_ended) {
-		x->origin->counters.request_body_cut++;
+		tally_add(&x->origin->counters.request_body_cut, 1);
 		relay_fail(x, 400);
 	}
 }
 
 void exchange_client_closed(struct exchange *x)
 {
-	x->origin->counters.client_gone++;
+	tally_add(&x->origin->counters.client_gone, 1);
 	relay_drop(x);
 }
 

@@ -6,6 +6,7 @@
 #include "dataplane/origin/answer_head.h"
 #include "dataplane/origin/relay.h"
 #include "dataplane/origin/request_head.h"
+#include "drivers/tally.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -128,7 +129,7 @@ void origin_set_table(struct origin *o, const struct origin_table *table)
 		if (server->id && !server->is_listed)
 			connection_close_kept(&o->connections, server);
 	}
-	o->counters.servers_full += server_set_list(&o->servers, table);
+	tally_add(&o->counters.servers_full, server_set_list(&o->servers, table));
 }
 
 void origin_tick(struct origin *o, uint64_t now_us)
@@ -149,7 +150,7 @@ void origin_tick(struct origin *o, uint64_t now_us)
 		if (!first || first->at_us > now_us)
 			break;
 		static_assert(offsetof(struct connection, expiry) == 0, "likewise");
-		o->counters.kept_expired++;
+		tally_add(&o->counters.kept_expired, 1);
 		connection_close(&o->connections, (struct connection *)first, false);
 	}
 }
@@ -172,9 +173,9 @@ static void kept_event(
 	if (event->kind == STREAM_CLOSED)
 		connection->stream = NULL;
 	if (event->kind == STREAM_DATA)
-		o->counters.kept_spoke++;
+		tally_add(&o->counters.kept_spoke, 1);
 	else
-		o->counters.kept_closed++;
+		tally_add(&o->counters.kept_closed, 1);
 	connection_close(&o->connections, connection, event->kind == STREAM_DATA);
 }
 

@@ -100,7 +100,7 @@ size_t origin_plan_bytes(const struct origin_plan *plan);
 	X(origin_full, "requests given up: the origin's driver took no more")
 
 struct origin_counters {
-#define X(name, text) uint64_t name;
+#define X(name, text) _Atomic uint64_t name; // written: the worker; any thread may read
 	ORIGIN_COUNTERS(X)
 #undef X
 };

@@ -7,6 +7,8 @@
 
 #include "dataplane/origin/relay.h"
 
+#include "drivers/tally.h"
+
 #include <assert.h>
 
 // From each state to which others.
@@ -104,7 +106,7 @@ bool relay_finish(struct exchange *x, bool surplus)
 		    stream && stream_queued(driver, stream) == 0;
 	if (keep && x->origin_is_paused)
 		stream_resume(driver, stream);
-	origin->counters.answer_surplus += surplus;
+	tally_add(&origin->counters.answer_surplus, surplus);
 	release_connection(x, keep, false);
 	if (!x->ask.has_ended)
 		return end(x, EXCHANGE_LINGER, 0);
@@ -186,7 +188,7 @@ uint16_t relay_ask(struct exchange *x)
 		release_connection(x, false, true);
 		x->is_fresh_only = true;
 	}
-	origin->counters.server_none += x->attempts == 0;
+	tally_add(&origin->counters.server_none, x->attempts == 0);
 	return 502;
 }
 
@@ -194,7 +196,7 @@ void relay_blame(struct exchange *x, bool is_hard)
 {
 	struct origin *origin = x->origin;
 	if (server_failed(x->connection->server, is_hard, &x->limits, origin->now_us))
-		origin->counters.servers_aside++;
+		tally_add(&origin->counters.servers_aside, 1);
 }
 
 bool relay_lost(struct exchange *x, bool is_hard, uint16_t status)
@@ -211,6 +213,6 @@ bool relay_lost(struct exchange *x, bool is_hard, uint16_t status)
 		x->unreachable[x->attempts - 1] = server;
 	if (relay_ask(x) != 0)
 		return relay_fail(x, status);
-	x->origin->counters.retries++;
+	tally_add(&x->origin->counters.retries, 1);
 	return true;
 }

@@ -7,6 +7,8 @@
 
 #include "dataplane/origin/relay.h"
 
+#include "drivers/tally.h"
+
 #include <assert.h>
 
 static uint64_t min_us(uint64_t a, uint64_t b)
@@ -74,9 +76,9 @@ static void expire_body(struct exchange *x)
 {
 	struct origin_counters *counters = &x->origin->counters;
 	if (body_late_us(x) <= x->origin->now_us)
-		counters->request_body_late++;
+		tally_add(&counters->request_body_late, 1);
 	else
-		counters->request_body_slow++;
+		tally_add(&counters->request_body_slow, 1);
 	relay_fail(x, 408);
 }
 
@@ -85,21 +87,21 @@ static void expire_stage(struct exchange *x)
 	struct origin_counters *counters = &x->origin->counters;
 	switch ((enum relay_state)x->state) {
 	case RELAY_CONNECTING:
-		counters->connects_late++;
+		tally_add(&counters->connects_late, 1);
 		connection_late(&x->origin->connections, x->connection);
 		relay_lost(x, true, 504);
 		return;
 	case RELAY_ASKED:
-		counters->answer_late++;
+		tally_add(&counters->answer_late, 1);
 		relay_blame(x, false);
 		relay_fail(x, 504);
 		return;
 	case RELAY_ANSWERING:
-		counters->stalls++;
+		tally_add(&counters->stalls, 1);
 		relay_fail(x, 504);
 		return;
 	case RELAY_TUNNEL:
-		counters->stalls++;
+		tally_add(&counters->stalls, 1);
 		relay_close_tunnel(x);
 		return;
 	case RELAY_FREE:
@@ -111,7 +113,7 @@ void relay_expire(struct exchange *x)
 {
 	uint64_t now = x->origin->now_us;
 	if (session_due_us(x) <= now) {
-		x->origin->counters.session_ends++;
+		tally_add(&x->origin->counters.session_ends, 1);
 		x->state == RELAY_TUNNEL ? relay_close_tunnel(x) : relay_fail(x, 504);
 	} else if (body_due_us(x) <= now) {
 		expire_body(x);

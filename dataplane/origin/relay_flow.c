@@ -4,6 +4,8 @@
 
 #include "dataplane/origin/relay.h"
 
+#include "drivers/tally.h"
+
 #include <assert.h>
 
 // While the client is not read its body's clock stands still: the origin is slow, not the client.
@@ -66,7 +68,7 @@ bool relay_to_origin(struct exchange *x, const struct span *parts, unsigned coun
 		for (unsigned i = 0; i < count; i++) {
 			if (store(x, parts[i]))
 				continue;
-			origin->counters.buffer_none++;
+			tally_add(&origin->counters.buffer_none, 1);
 			return relay_fail(x, 503);
 		}
 		pass_pressure_to_client(x);
@@ -78,7 +80,7 @@ bool relay_to_origin(struct exchange *x, const struct span *parts, unsigned coun
 	struct stream_driver *driver = x->connection->driver;
 	struct stream *stream = x->connection->stream;
 	if (stream_write(driver, stream, parts, count) < bytes) {
-		origin->counters.origin_full++;
+		tally_add(&origin->counters.origin_full, 1);
 		return relay_fail(x, 502);
 	}
 	if (stream_queued(driver, stream) > driver->queue_high)
@@ -91,7 +93,7 @@ bool relay_opened(struct exchange *x)
 {
 	struct origin *origin = x->origin;
 	if (!relay_send_asks(x)) {
-		origin->counters.origin_full++;
+		tally_add(&origin->counters.origin_full, 1);
 		return relay_fail(x, 502);
 	}
 	relay_set_state(x, RELAY_ASKED);
@@ -109,7 +111,7 @@ bool relay_to_client(struct exchange *x, const struct span *parts, unsigned coun
 	for (unsigned i = 0; i < count; i++)
 		bytes += parts[i].len;
 	if (stream_write(x->client_driver, x->client, parts, count) < bytes) {
-		origin->counters.client_full++;
+		tally_add(&origin->counters.client_full, 1);
 		return relay_fail(x, 502);
 	}
 	struct stream *stream = x->connection->stream;

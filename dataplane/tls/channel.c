@@ -6,6 +6,7 @@
 #include "dataplane/tls/channel.h"
 
 #include "dataplane/tls/fault.h"
+#include "drivers/tally.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -100,13 +101,13 @@ static void fail_handshake(struct tls *tls, struct channel *channel, uint32_t fa
 {
 	int error = EPROTO;
 	if (fault == FAULT_CUT) {
-		tls->counters.handshake_cut++;
+		tally_add(&tls->counters.handshake_cut, 1);
 		error = ECONNRESET;
 	} else if (fault < FAULT_CUT) {
-		tls->counters.handshake_certificate++;
+		tally_add(&tls->counters.handshake_certificate, 1);
 		error = EKEYREJECTED;
 	} else {
-		tls->counters.handshake_protocol++;
+		tally_add(&tls->counters.handshake_protocol, 1);
 	}
 	if (channel->peer)
 		peer_note(channel->peer, fault);
@@ -115,7 +116,7 @@ static void fail_handshake(struct tls *tls, struct channel *channel, uint32_t fa
 
 static void fail_full(struct tls *tls, struct channel *channel)
 {
-	tls->counters.full++;
+	tally_add(&tls->counters.full, 1);
 	end(tls, channel, ENOBUFS);
 }
 
@@ -173,7 +174,7 @@ static void wait_for_turn(struct tls *tls, struct channel *channel)
 		fail_handshake(tls, channel, FAULT_UNKNOWN);
 		return;
 	}
-	tls->counters.put_off++;
+	tally_add(&tls->counters.put_off, 1);
 	channel_set_state(channel, CHANNEL_WAITING);
 	stream_pause(tls->inner, channel->carrier.inner);
 }
@@ -200,8 +201,8 @@ static void go_on_with_handshake(struct tls *tls, struct channel *channel)
 		assert(SSL_get_verify_result(ssl) == X509_V_OK);
 		peer_note(channel->peer, 0);
 	}
-	tls->counters.handshakes++;
-	tls->counters.resumed += SSL_session_reused(ssl);
+	tally_add(&tls->counters.handshakes, 1);
+	tally_add(&tls->counters.resumed, SSL_session_reused(ssl));
 	channel_set_state(channel, CHANNEL_OPEN);
 	emit(tls, channel, STREAM_OPENED);
 }
@@ -263,7 +264,7 @@ static bool take_plain(struct tls *tls, struct channel *channel)
 	} else if (channel->carrier.is_full) {
 		fail_full(tls, channel);
 	} else {
-		tls->counters.broken++;
+		tally_add(&tls->counters.broken, 1);
 		end(tls, channel, EPROTO);
 	}
 	return true;
@@ -315,7 +316,7 @@ static void take_cut(struct tls *tls, struct channel *channel, int error)
 		return;
 	}
 	if (channel->state == CHANNEL_OPEN && !channel->has_ended) {
-		tls->counters.cut++;
+		tally_add(&tls->counters.cut, 1);
 		error = error ? error : ECONNRESET;
 	}
 	end(tls, channel, error);

@@ -13,6 +13,7 @@
 #include "dataplane/tls/identity.h"
 #include "dataplane/tls/server.h"
 #include "dataplane/tls/trust.h"
+#include "drivers/tally.h"
 
 #include <assert.h>
 #include <openssl/err.h>
@@ -165,7 +166,7 @@ struct stream *tls_accept(struct stream_driver *driver, struct stream *inner, vo
 	assert(tls_serves(driver, inner->listener));
 	struct channel *channel = channel_take(tls);
 	if (!channel) {
-		tls->counters.stream_none++;
+		tally_add(&tls->counters.stream_none, 1);
 		return NULL;
 	}
 	channel->stream = *inner;
@@ -173,7 +174,7 @@ struct stream *tls_accept(struct stream_driver *driver, struct stream *inner, vo
 	channel_set_state(channel, CHANNEL_CONNECTING);
 	channel->ssl = server_begin(tls, channel);
 	if (!channel->ssl) {
-		tls->counters.memory_none++;
+		tally_add(&tls->counters.memory_none, 1);
 		channel_give(tls, channel);
 		return NULL;
 	}
@@ -216,7 +217,7 @@ struct stream *tls_connect(struct stream_driver *driver, const struct stream_add
 	struct tls *tls = tls_of(driver);
 	struct channel *channel = channel_take(tls);
 	if (!channel) {
-		tls->counters.stream_none++;
+		tally_add(&tls->counters.stream_none, 1);
 		return NULL;
 	}
 	channel->stream = (struct stream){.user = user, .listener = STREAM_CONNECTED, .peer = *to};
@@ -224,7 +225,7 @@ struct stream *tls_connect(struct stream_driver *driver, const struct stream_add
 	channel_set_state(channel, CHANNEL_CONNECTING);
 	channel->ssl = make_client(tls, target, channel);
 	if (!channel->ssl)
-		tls->counters.memory_none++;
+		tally_add(&tls->counters.memory_none, 1);
 	else
 		channel->carrier.inner = stream_connect(tls->inner, to, channel);
 	if (channel->carrier.inner)
@@ -288,7 +289,7 @@ static size_t write_parts(struct stream_driver *driver, struct stream *stream,
 	while (taken < total) {
 		struct span record = next_record(tls, rest, count);
 		if (!seal(channel, record)) {
-			tls->counters.full++;
+			tally_add(&tls->counters.full, 1);
 			break;
 		}
 		taken += record.len;
@@ -356,7 +357,7 @@ void tls_late(struct stream_driver *tls, struct stream *stream)
 	struct channel *channel = channel_of(stream);
 	if (channel->state != CHANNEL_HANDSHAKE && channel->state != CHANNEL_WAITING)
 		return; // the connection itself is late
-	tls_of(tls)->counters.handshake_late++;
+	tally_add(&tls_of(tls)->counters.handshake_late, 1);
 	if (channel->peer)
 		peer_note(channel->peer, FAULT_LATE);
 }

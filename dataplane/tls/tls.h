@@ -89,7 +89,7 @@ struct tls_target {
 	X(memory_none, "connects refused, visitors' reset: OpenSSL is out of memory")
 
 struct tls_counters {
-#define X(name, text) uint64_t name;
+#define X(name, text) _Atomic uint64_t name; // written: the worker; any thread may read
 	TLS_COUNTERS(X)
 #undef X
 };

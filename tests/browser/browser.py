@@ -33,11 +33,11 @@ PATIENCE_S = 20  # for what should take a poll or two, on a busy machine
 
 
 class Browser:
-    def __init__(self, preferences=None):
+    def __init__(self, preferences=None, flags=()):
         self.profile = tempfile.mkdtemp(prefix="sluice-browser-")
         options = Options()
         options.binary_location = "/usr/bin/chromium"
-        for flag in (*FLAGS, f"--user-data-dir={self.profile}"):
+        for flag in (*FLAGS, *flags, f"--user-data-dir={self.profile}"):
             options.add_argument(flag)
         options.add_experimental_option("prefs", preferences or {})
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
@@ -166,16 +166,22 @@ class Tab:
     def forget_cookies(self):
         self.cdp("Network.clearBrowserCookies")
 
+    def cookies(self):
+        """By name, with all that the browser knows of them."""
+        return {c["name"]: c for c in self.cdp("Network.getAllCookies")["cookies"]}
+
     def cookie(self, name):
-        found = [c for c in self.cdp("Network.getAllCookies")["cookies"] if c["name"] == name]
-        return found[0]["value"] if found else None
+        found = self.cookies().get(name)
+        return found and found["value"]
 
     # What it did and said.
 
     def complaints(self):
-        """The console, but for answers that are no success: those the page expects."""
+        """The console, but for answers that are no success: those the page expects. The browser's
+        own pages may say what they want."""
         return [entry["message"] for entry in self.driver.get_log("browser")
-                if "Failed to load resource" not in entry["message"]]
+                if "Failed to load resource" not in entry["message"]
+                and not entry["message"].startswith("chrome://")]
 
     def hosts(self):
         """All that were asked for anything since the last call."""

@@ -6,8 +6,10 @@ from browser import LANGUAGES, LIVE
 from sluice import room, wait_for
 
 WORDS = {
-    "en": {"heading": "You are in line", "wait": r"\d+ to \d+ minutes", "place": "Your place"},
-    "ja": {"heading": "順番をお待ちください", "wait": r"\d+〜\d+分", "place": "あなたの番号"},
+    "en": {"heading": "You are in line", "place": "Your place",
+           "wait": r"[\d.]+ to [\d.]+ (minutes|hours)"},
+    "ja": {"heading": "順番をお待ちください", "place": "あなたの番号",
+           "wait": r"[\d.]+〜[\d.]+(分|時間)"},
 }
 TARGET = "/derby/seats?row=7&to=%2Fpay#front"
 

@@ -1,9 +1,10 @@
 """Where visitors meet an appliance: loopback, or a link of its own for `driver: dpdk`.
 
 SLUICE_E2E_DEVICE says which: `sockets` (the default), or a device that a virtual link can carry:
-`af_packet`, `af_xdp`, `tap`. Every process of tests lives in a network namespace of its own, which
-is gone with the last process in it. With a device each appliance there gets a link with the
-kernel's TCP at the other end. SLUICE_E2E_FAMILY=6 makes visitors come over IPv6, SLUICE_E2E_VLAN=N over a tagged network.
+`af_packet`, `af_xdp`, `tap`. Every process of tests lives in a network namespace of its own,
+which is gone with the last process in it. With a device each appliance there gets a link with the
+kernel's TCP at the other end. SLUICE_E2E_FAMILY=6 makes visitors come over IPv6, SLUICE_E2E_VLAN=N
+over a tagged network.
 """
 import contextlib
 import ctypes
@@ -12,6 +13,7 @@ import os
 import pathlib
 import socket
 import subprocess
+import sys
 
 DEVICE = os.environ.get("SLUICE_E2E_DEVICE", "sockets")
 FAMILY = os.environ.get("SLUICE_E2E_FAMILY", "4")
@@ -81,6 +83,15 @@ def as_a_wire(interface):
     command("ethtool", "-K", interface, "tx", "off", "tso", "off", "gso", "off", "gro", "off")
 
 
+def tagging(inside, outside):
+    """The process of tagging.py, which ends with us."""
+    words = ["setpriv", "--pdeathsig", "KILL", sys.executable, "-B",
+             pathlib.Path(__file__).with_name("tagging.py"), inside, outside, str(VLAN)]
+    switch = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert switch.stdout.readline() == "ready\n"
+    return switch
+
+
 class Loopback:
     """Nothing to set up. `addresses` are the appliance's, each with whom it hears from there."""
 
@@ -106,7 +117,8 @@ class Loopback:
 class Link:
     """A /24 with the appliance at .2 and the kernel at .1; IPv6 likewise, fd00:N::/64."""
 
-    def __init__(self, mtu=1500):
+    def __init__(self, mtu=1500, device=DEVICE):
+        self.kind, self.switch = device, None
         self.number, self.mtu = next(n for n in itertools.count(1) if n not in taken), mtu
         taken.add(self.number)
         self.inside, self.outside = f"in{self.number}", f"out{self.number}"
@@ -117,7 +129,7 @@ class Link:
         self.address, self.peer = self.addresses[FAMILY == "6"]
         self.host = self.name = f"[{self.address}]" if FAMILY == "6" else self.address
         self.family = socket.AF_INET6 if FAMILY == "6" else socket.AF_INET
-        if DEVICE != "tap":  # that makes its interface itself
+        if device != "tap":  # that makes its interface itself
             self.make_pair()
 
     def source(self, number):
@@ -137,8 +149,7 @@ class Link:
         """The kernel's end: up, tagged if it shall be, with all addresses of visitors."""
         command("ip", "link", "set", self.outside, "up")
         if VLAN:
-            command("ip", "link", "add", "link", self.outside, "name", self.kernel,
-                    "type", "vlan", "id", VLAN)
+            self.switch = tagging(self.kernel, self.outside)
             command("ip", "link", "set", self.kernel, "up")
         four, six = self.addresses[0][1], self.addresses[1][1]
         command("ip", "-6", "address", "add", f"{six}/64", "dev", self.kernel, "nodad")
@@ -152,9 +163,9 @@ class Link:
         return 64 if FAMILY == "6" else 24
 
     def device(self):
-        if DEVICE == "tap":
+        if self.kind == "tap":
             return f"net_tap{self.number},iface={self.outside}"
-        return f"net_{DEVICE}{self.number},iface={self.inside}"
+        return f"net_{self.kind}{self.number},iface={self.inside}"
 
     def config(self):
         port = {"device": self.device(), "vlan": VLAN,
@@ -166,11 +177,14 @@ class Link:
 
     def plug(self):
         """The appliance runs: a device of its own making gets the kernel's addresses now."""
-        if DEVICE == "tap":
+        if self.kind == "tap":
             self.bring_up()
 
     def unplug(self):
-        if DEVICE != "tap":
+        if self.switch:
+            self.switch.kill()
+            self.switch.communicate()
+        if self.kind != "tap":
             command("ip", "link", "delete", self.outside)
         taken.discard(self.number)
 

@@ -25,7 +25,7 @@ import network
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("SLUICE_BINARY", str(ROOT / "build" / "sluice"))
-START_S = 30
+START_S = 60  # that a busy machine may take
 
 BROWSER = {
     "Accept": "text/html,application/xhtml+xml,*/*;q=0.8",
@@ -195,8 +195,9 @@ class Sluice:
         self.write()
         self.log_path = self.folder / f"log-{time.monotonic_ns()}"
         with open(self.log_path, "wb") as log:
-            self.process = subprocess.Popen(
-                self.command, stderr=log, stdout=log, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen(  # it ends with us, should we be killed
+                ["setpriv", "--pdeathsig", "KILL", *self.command], stderr=log, stdout=log,
+                stdin=subprocess.DEVNULL)
         if expect_ready:
             wait_for(self.is_ready, START_S, otherwise=self.read_log)
             self.link.plug()
@@ -301,10 +302,10 @@ class Again(httpx.HTTPTransport):
 class Visitor:
     """A browser's cookie jar and habits, over httpx."""
 
-    def __init__(self, sluice, headers=None, base=None):
+    def __init__(self, sluice, headers=None, base=None, timeout=10):
         self.client = httpx.Client(base_url=base or sluice.url(""), headers=headers or BROWSER,
                                    transport=Again() if network.is_bypass() else None,
-                                   timeout=10, follow_redirects=False)
+                                   timeout=timeout, follow_redirects=False)
 
     def get(self, path, **keys):
         return self.client.get(path, **keys)

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import types
 
 import pytest
@@ -27,14 +28,21 @@ POLLS = {"shop", "sluice", "packets", "nginx"}  # what is at work once nginx has
 
 
 @pytest.fixture
-def bench(tmp_path):
-    """bench(*arguments) is bench/run under way, with its folders in tmp_path."""
+def folder():
+    """With a short name: there are sockets below."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as path:
+        yield pathlib.Path(path)
+
+
+@pytest.fixture
+def bench(folder):
+    """bench(*arguments) is bench/run under way, with its folders in `folder`."""
     started = []
 
     def start(*arguments):
         started.append(subprocess.Popen(
             [ROOT / "bench/run", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)}))
+            stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(folder)}))
         return started[-1]
 
     yield start
@@ -65,8 +73,11 @@ def at_work(run, names):
     """Its descendants, once all of these are among them."""
     def now():
         found = descendants(run.pid)
-        return found if names <= set(found.values()) else None
-    return wait_for(now, 120, otherwise=lambda: run.stderr.read() if run.poll() else "")
+        if names <= set(found.values()):
+            return found
+        assert run.poll() is None, run.stderr.read()
+        return None
+    return wait_for(now, 120)
 
 
 def stay(found):
@@ -144,13 +155,13 @@ def test_kill_9_leaves_no_process(bench):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_leaves_nothing(bench, tmp_path, number):
+def test_a_signal_leaves_nothing(bench, folder, number):
     run = bench("peers", "--quick")
     found = at_work(run, {"shop", "sluice"})
     run.send_signal(number)
     assert run.wait(30) == 1
     assert not stay(found)
-    assert not list(tmp_path.iterdir())
+    assert not list(folder.iterdir())
 
 
 def test_kill_9_while_it_builds(bench):

@@ -33,7 +33,7 @@ def sluice():
     one = Sluice(origin.port, rooms=[room(capacity=1)], site={"preflight_rate": "1/s"}, top={
         "workers": [min(os.sched_getaffinity(0))], "connections": CONNECTIONS,
         "connections_per_source": PER_SOURCE, "origin_connections": EXCHANGES,
-        "http": {"head_timeout": f"{HEAD_TIMEOUT_S}s", "idle_timeout": "2s",
+        "http": {"head_timeout": f"{HEAD_TIMEOUT_S}s", "idle_timeout": "5s",
                  "fields_max": FIELDS, "rate_min": "1k", "send_timeout": "1s",
                  "body_timeout": "2s"}})
     one.config["sites"] += [

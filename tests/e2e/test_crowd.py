@@ -48,7 +48,7 @@ def test_everybody_shops_in_order(appliance, shop):
     run = crowd(appliance, shop, "--tabs", "0.1")
     out, error = run.communicate(timeout=150)
     got = json.loads(out)
-    assert got["arrived"] == 600 and got["lost"] == 0, error
+    assert got["arrived"] == 600 and got["lost"] == 0, (got, error)
     assert got["inversions"] == 0
     assert got["tabs_other_session"] == 0
     assert got["shop_sessions_max"] <= CAPACITY
@@ -63,7 +63,7 @@ def test_kill_9_in_the_middle_of_it(appliance, shop):
         appliance.start()
     out, error = run.communicate(timeout=150)
     got = json.loads(out)
-    assert got["lost"] == 0, error
+    assert got["lost"] == 0, (got, error)
     assert got["shop_sessions_max"] <= CAPACITY
     assert got["bought"] + got["left"] + got["ran_out"] == 600
 

@@ -56,7 +56,7 @@ def test_kill_in_the_middle_of_a_crowd(make, visitor):
 
     def draw(_):
         try:
-            one = visitor(sluice)
+            one = visitor(sluice, timeout=3)
             one.get("/derby/")
             if one.ticket():
                 tickets.append((token(one.ticket())["key"], one))
@@ -69,8 +69,8 @@ def test_kill_in_the_middle_of_a_crowd(make, visitor):
             work = [pool.submit(draw, i) for i in range(60)]
             wait_for(lambda: len(tickets) >= before + 8, 20)
             sluice.kill()
+            sluice.start()
             concurrent.futures.wait(work)
-        sluice.start()
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         list(pool.map(draw, range(20)))
     keys = [key for key, _ in tickets]

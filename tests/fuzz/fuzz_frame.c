@@ -141,7 +141,7 @@ static void check_sent(struct span sent)
 	assert(sent.len >= FRAME_ETHERNET_BYTES && sent.len <= FRAME_ETHERNET_BYTES + 1500u);
 	memcpy(peer.mac, sent.at, 6);
 	if (sent.at[12] == 0x08 && sent.at[13] == 0x00)
-		frame_map(peer.addresses[0].ip, sent.at + 14 + 16);
+		ip_map(peer.addresses[0].ip, sent.at + 14 + 16);
 	else
 		memcpy(peer.addresses[0].ip, sent.at + 14 + 24, 16);
 	frame_read(&peer, 0, sent, (struct frame_checked){0}, &frame, &segment);

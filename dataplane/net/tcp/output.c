@@ -1,7 +1,7 @@
 // What may leave now.
 //
 // Two windows limit what is in flight, not what one call sends: cwnd what is believed to be on its
-// way (recover_pipe()), the peer's what lies beyond snd_una. A full segment always leaves when both
+// way (flight_pipe()), the peer's what lies beyond snd_una. A full segment always leaves when both
 // allow it; a shorter one when it ends the queue, since answers are written whole (as with
 // TCP_NODELAY); one that the peer's window cuts short only if it is half of what that ever was
 // (RFC 9293 3.8.6.2.1): the persist timer is the override.
@@ -9,6 +9,7 @@
 #include "dataplane/net/tcp/output.h"
 
 #include "dataplane/net/tcp/emit.h"
+#include "dataplane/net/tcp/flight.h"
 #include "dataplane/net/tcp/recover.h"
 
 uint32_t output_initial_window(const struct tcp_conn *c)
@@ -48,6 +49,7 @@ uint32_t output_one(
 		s->timed_end = seq + sent;
 		s->timed_us = (uint32_t)t->now_us;
 	}
+	flight_sent(t, c, s, seq, seq + sent);
 	if (is_new) {
 		const uint32_t end = c->snd_una + s->queue.bytes; // beyond it is the FIN
 		tcp_count_many(
@@ -65,12 +67,12 @@ static uint32_t room_from(const struct tcp_conn *c, uint32_t seq)
 	return offset < c->snd_wnd ? c->snd_wnd - offset : 0;
 }
 
-// What is lost, or with `any` what may be. Returns false if a window stands in the way of more.
-static bool again(struct tcp *t, struct tcp_conn *c, struct tcp_work *work, bool any)
+// What is lost. Returns false if a window stands in the way of more.
+static bool again(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
 {
 	struct tcp_work_send *s = &work->send;
-	uint32_t pipe = recover_pipe(c, s), seq;
-	for (uint32_t len; (len = recover_next(c, s, any, &seq)) > 0;) {
+	uint32_t seq;
+	for (uint32_t len; (len = recover_next(c, s, &seq)) > 0;) {
 		// After the last byte in flight, the segment is filled with what is new.
 		if (seq + len == c->snd_nxt)
 			len += output_unsent(c, s);
@@ -78,11 +80,9 @@ static bool again(struct tcp *t, struct tcp_conn *c, struct tcp_work *work, bool
 		if (len > room)
 			len = room;
 		const uint32_t segment = len < c->mss ? len : c->mss;
-		if (len == 0 || pipe + segment > s->cwnd)
+		if (len == 0 || flight_pipe(c, s) + segment > s->cwnd)
 			return false;
-		len = output_one(t, c, work, seq, segment);
-		recover_sent(c, s, seq, len);
-		pipe += len;
+		recover_sent(c, s, seq, output_one(t, c, work, seq, segment));
 	}
 	return true;
 }
@@ -90,7 +90,7 @@ static bool again(struct tcp *t, struct tcp_conn *c, struct tcp_work *work, bool
 static void fresh(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
 {
 	struct tcp_work_send *s = &work->send;
-	uint32_t pipe = recover_pipe(c, s);
+	uint32_t pipe = flight_pipe(c, s);
 	for (uint32_t unsent; (unsent = output_unsent(c, s)) > 0;) {
 		const uint32_t room = room_from(c, c->snd_nxt);
 		const uint32_t allowed = s->cwnd > pipe ? s->cwnd - pipe : 0;
@@ -113,23 +113,8 @@ static void fresh(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
 	}
 }
 
-static void rescue(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
-{
-	struct tcp_work_send *s = &work->send;
-	uint32_t seq;
-	if (recover_pipe(c, s) + c->mss > s->cwnd)
-		return;
-	const uint32_t len = recover_rescue(c, s, &seq);
-	if (len > 0 && len <= room_from(c, seq))
-		s->prr_out += output_one(t, c, work, seq, len);
-}
-
 void output_all(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
 {
-	const bool recovers = work->send.sending != TCP_SENDING_OPEN;
-	if (recovers && !again(t, c, work, false))
-		return;
-	fresh(t, c, work);
-	if (recovers && output_unsent(c, &work->send) == 0 && again(t, c, work, true))
-		rescue(t, c, work);
+	if (work->send.lost == 0 || again(t, c, work))
+		fresh(t, c, work);
 }

@@ -7,7 +7,9 @@
 #include "dataplane/net/tcp/send.h"
 
 #include "dataplane/net/tcp/emit.h"
+#include "dataplane/net/tcp/flight.h"
 #include "dataplane/net/tcp/output.h"
+#include "dataplane/net/tcp/rack.h"
 #include "dataplane/net/tcp/recover.h"
 #include "dataplane/net/tcp/rtt.h"
 #include "dataplane/net/tcp/send_due.h"
@@ -22,6 +24,7 @@ struct news {
 	uint32_t acked; // bytes by which snd_una moved
 	uint32_t delivered; // bytes that are now known to have arrived
 	uint32_t flight; // bytes before it that were not
+	bool is_disorder; // something was lost, or overtaken, or may have been
 };
 
 // Something is about to be queued.
@@ -150,6 +153,7 @@ void send_drop(struct tcp *t, struct tcp_conn *c)
 	if (!work)
 		return;
 	chunks_drop(&t->send_chunks, &work->send.queue, work->send.queue.bytes);
+	flight_drop(c, &work->send);
 	work->send.alarm = TCP_ALARM_NONE;
 }
 
@@ -167,16 +171,19 @@ static bool take_window(struct tcp_conn *c, const struct tcp_segment *segment)
 }
 
 // One sample for each flight or so: of the segment that is timed; if anything was sent again since,
-// by the timestamp that came back (RFC 7323 4), or not at all (Karn).
+// by the timestamp that came back (RFC 7323 4), or not at all (Karn). After a timeout each
+// acknowledgement is one, so that the back-off ends with the first that comes.
 static void measure(const struct tcp *t, struct tcp_conn *c, struct tcp_work_send *s,
 	const struct tcp_segment *segment)
 {
-	if (!s->is_timed || tcp_before(c->snd_una, s->timed_end))
-		return;
-	s->is_timed = false;
-	if (!s->is_doubtful) {
+	const bool is_over = s->is_timed && !tcp_before(c->snd_una, s->timed_end);
+	if (is_over)
+		s->is_timed = false;
+	if (is_over && !s->is_doubtful) {
 		rtt_sample(c, (uint32_t)t->now_us - s->timed_us);
-	} else if ((c->flags & TCP_CONN_TIMESTAMPS) && segment->has_timestamp) {
+		rack_measured(t, s, (uint32_t)t->now_us - s->timed_us);
+	} else if ((is_over || c->rto_backoff > 0) && (c->flags & TCP_CONN_TIMESTAMPS) &&
+		   segment->has_timestamp) {
 		const uint32_t ms = send_timestamp(t, c) - segment->ts_echo;
 		if (ms <= t->plan.give_up_us / 1000) // else no clock of ours
 			rtt_sample(c, ms * 1000);
@@ -220,14 +227,15 @@ static bool advance(struct tcp *t, struct tcp_conn *c, struct tcp_work_send *s, 
 	}
 	chunks_drop(&t->send_chunks, &s->queue, acked - has_fin);
 	c->snd_una += acked;
+	s->has_passed |= acked >= 2u * c->mss;
 	s->progress_ms = t->now_ms;
 	return has_fin;
 }
 
 // What a probe of the tail has brought to light (RFC 8985 7.4): if it was needed, there was a loss,
 // which the window has to answer for.
-static void end_probe(
-	struct tcp_conn *c, struct tcp_work_send *s, const struct tcp_segment *segment)
+static void end_probe(const struct tcp *t, const struct tcp_conn *c, struct tcp_work_send *s,
+	const struct tcp_segment *segment)
 {
 	const bool is_needless =
 		s->probing == TCP_PROBING_NEW || answers_before(c, segment, s->again_stamp) ||
@@ -235,21 +243,37 @@ static void end_probe(
 	s->probing = TCP_PROBING_NOT;
 	if (is_needless || s->sending != TCP_SENDING_OPEN)
 		return;
-	recover_reduce(c, s, s->cwnd);
+	recover_reduce(t, c, s);
 	s->cwnd = s->ssthresh;
 }
 
 // A timeout was needless if what came first after it answers what was sent before it (Eifel, RFC
-// 3522): as it was, then.
-static void take_back(
+// 3522).
+static void end_doubt(
 	const struct tcp_conn *c, struct tcp_work_send *s, const struct tcp_segment *segment)
 {
-	if (s->prior_cwnd != 0 && answers_before(c, segment, s->again_stamp)) {
-		s->cwnd = s->prior_cwnd;
-		s->ssthresh = s->prior_ssthresh;
-		s->recover = s->lost_to = s->again_to = c->snd_una; // ends it
-	}
+	if (s->prior_cwnd != 0 && answers_before(c, segment, s->again_stamp))
+		recover_take_back(c, s);
 	s->prior_cwnd = 0;
+}
+
+// What time tells, now. Returns whether anything was lost.
+static bool detect(
+	const struct tcp *t, const struct tcp_conn *c, struct tcp_work_send *s, uint32_t delivered)
+{
+	const uint32_t lost = s->lost;
+	if (rack_detect(t, c, s) && s->sending != TCP_SENDING_OPEN)
+		recover_second_loss(t, c, s, delivered);
+	return s->lost > lost;
+}
+
+static void begin_recovery(
+	struct tcp *t, struct tcp_conn *c, struct tcp_work_send *s, uint32_t delivered)
+{
+	if (s->sending != TCP_SENDING_OPEN || !recover_is_called_for(c, s))
+		return;
+	tcp_count(t, TCP_recoveries);
+	recover_fast(t, c, s, delivered);
 }
 
 // Losses and windows, once for each acknowledgement that tells something.
@@ -259,20 +283,29 @@ static void judge(struct tcp *t, struct tcp_conn *c, struct tcp_work_send *s,
 	if (news->acked > 0) {
 		s->duplicates = 0;
 		if (s->probing != TCP_PROBING_NOT && !tcp_before(c->snd_una, s->probe_end))
-			end_probe(c, s, segment);
+			end_probe(t, c, s, segment);
 		if (s->sending == TCP_SENDING_LOSS)
-			take_back(c, s, segment);
+			end_doubt(c, s, segment);
 		if (s->sending != TCP_SENDING_FAST)
 			grow(t, c, s, news);
 	} else if (s->duplicates < UINT8_MAX) {
 		s->duplicates++;
 	}
+	if (!news->is_disorder)
+		return;
+	const bool loses = (c->flags & TCP_CONN_SACK) && detect(t, c, s, news->delivered);
 	if (s->sending != TCP_SENDING_OPEN)
-		recover_go_on(c, s, news->acked, news->delivered);
-	if (s->sending == TCP_SENDING_OPEN && s->sacked > 0 && recover_is_called_for(c, s)) {
-		tcp_count(t, TCP_recoveries);
-		recover_fast(c, s);
-	}
+		recover_go_on(c, s, news->acked, news->delivered, news->acked > 0 && !loses);
+	begin_recovery(t, c, s, news->delivered);
+	if (s->sending == TCP_SENDING_OPEN && s->sacked == 0)
+		s->rack.has_arrived = false;
+}
+
+void send_look_again(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
+{
+	detect(t, c, &work->send, 0);
+	begin_recovery(t, c, &work->send, 0);
+	output_all(t, c, work);
 }
 
 // The peer reads again. What probed its window is sent again with what follows it.
@@ -285,8 +318,7 @@ static void end_persist(struct tcp_conn *c, struct tcp_work_send *s)
 }
 
 // RFC 5681 2, but for what its window has to say.
-static bool is_duplicate(
-	const struct tcp_conn *c, const struct tcp_segment *segment, uint32_t acked)
+static bool repeats(const struct tcp_conn *c, const struct tcp_segment *segment, uint32_t acked)
 {
 	return acked == 0 && c->snd_wnd > 0 && segment->payload.len == 0 &&
 	       !(segment->flags & TCP_FIN);
@@ -306,15 +338,22 @@ bool send_acked(struct tcp *t, struct tcp_conn *c, const struct tcp_segment *seg
 	if (c->snd_wnd > s->window_max)
 		s->window_max = c->snd_wnd;
 	bool has_fin = false;
-	struct news news = {.acked = acked, .flight = sent - s->sacked};
+	struct news news = {.acked = acked, .delivered = acked, .flight = sent - s->sacked};
+	const bool has_sack = c->flags & TCP_CONN_SACK;
+	const bool is_duplicate = !has_sack && sent > 0 && !is_update && repeats(c, segment, acked);
+	news.is_disorder = s->sacked > 0 || s->sending != TCP_SENDING_OPEN || is_duplicate ||
+			   (has_sack && segment->sack_count > 0);
 	if (acked > 0) {
 		has_fin = advance(t, c, s, acked);
 		measure(t, c, s, segment);
-		news.delivered = s->sacked == 0 ? acked : recover_acked(c, s, acked);
+		if (news.is_disorder)
+			news.delivered = has_sack ? rack_acked(t, c, s, segment)
+						  : recover_acked(c, s, acked);
+		flight_drop(c, s);
 	}
-	if (c->flags & TCP_CONN_SACK)
-		news.delivered += segment->sack_count > 0 ? recover_sacks(c, s, segment) : 0;
-	else if (sent > 0 && !is_update && is_duplicate(c, segment, acked))
+	if (has_sack && segment->sack_count > 0)
+		news.delivered += rack_sacks(t, c, s, segment);
+	else if (is_duplicate)
 		news.delivered = recover_duplicate(c, s);
 	if (acked > 0 || news.delivered > 0)
 		judge(t, c, s, segment, &news);

@@ -2,9 +2,9 @@
 //
 // Window: min(cwnd, snd_wnd) less the bytes in flight, by SACK's pipe (RFC 6675) where SACK is
 // agreed on. Initial window 10 (RFC 6928), CUBIC (RFC 9438) in congestion avoidance, NewReno
-// (RFC 6582) with SACK recovery, RTO (RFC 6298) from 200 ms with Karn's rule, a tail-loss probe
-// (RFC 8985 7), a persist timer (RFC 9293 3.8.6.1), all of which give up by a deadline. After an
-// idle RTO cwnd is the initial window again (RFC 5681 4.1), so it need not be kept while idle.
+// (RFC 6582) or RACK recovery (RFC 8985), RTO (RFC 6298) from 200 ms with Karn's rule, a tail-loss
+// probe (RFC 8985 7), a persist timer (RFC 9293 3.8.6.1), all of which give up by a deadline. After
+// an idle RTO cwnd is the initial window again (RFC 5681 4.1), so it need not be kept while idle.
 //
 // A one-segment answer touches line 0 of its work and no scoreboard.
 #pragma once
@@ -66,6 +66,9 @@ void send_reset(struct tcp *t, struct tcp_conn *c);
 // The path takes only segments of `mss` bytes of payload, options subtracted: what is in flight is
 // cut anew and sent again (RFC 1191 6.5).
 void send_shrink(struct tcp *t, struct tcp_conn *c, uint16_t mss);
+
+// Time has passed in which something might have arrived: look what is lost, and go on.
+void send_look_again(struct tcp *t, struct tcp_conn *c, struct tcp_work *work);
 
 // Drop the queue; the connection is about to be freed.
 void send_drop(struct tcp *t, struct tcp_conn *c);

@@ -13,7 +13,7 @@
 // is under way, sending or out of order, hangs on a `struct tcp_work`, from a pool.
 //
 // RFC 9293 as amended by 6298, 5681, 6582, 6675, 9438, 6928, 7323, 2018, 6528, 4987, 5961, 6191,
-// 1337, 6691, 8201/1191 with 5927, and the tail-loss probe of 8985.
+// 1337, 6691, 8201/1191 with 5927, 8985 and 9937.
 #pragma once
 
 #include <stdbool.h>

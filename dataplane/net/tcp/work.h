@@ -4,13 +4,37 @@
 #include "dataplane/net/tcp/conn.h"
 #include "dataplane/net/tcp/cubic.h"
 
-#define TCP_SCORE_MAX \
-	16u // ranges of the SACK scoreboard; beyond: the highest are forgotten, and
-	    // at worst sent once more than needed
+#define TCP_RUNS_MAX 32u // of what is in flight; beyond: see flight.c
 #define TCP_KEPT_MAX 32u // ranges kept out of order; segments that would make more are dropped
 
-struct tcp_score { // the peer holds [from, to)
-	uint32_t from, to;
+enum tcp_fate {
+	TCP_FATE_UNDER_WAY,
+	TCP_FATE_HELD, // by the peer, as SACK told
+	TCP_FATE_LOST, // and not sent again yet
+};
+
+// A part of what is in flight, up to the next one or snd_nxt. Times are microseconds modulo 2^32.
+struct tcp_run {
+	uint32_t from;
+	uint32_t sent_us; // when it last left
+	uint8_t fate; // enum tcp_fate
+	bool is_again; // more than once
+	bool is_vague; // some of it left earlier, or was not sent again, or is held
+};
+
+// What time tells of losses (RFC 8985); see rack.c.
+struct tcp_rack {
+	uint32_t sent_us, end; // the segment sent last of those that arrived: when it left, its end
+	uint32_t rtt_us; // and how long it took
+	uint32_t min_rtt_us, min_ms; // the shortest round trip of late, and when it was; 0: none
+	uint32_t look_us; // when more may be lost, if `waits`
+	uint32_t dsack_round; // one D-SACK counts until snd_una is here
+	bool has_arrived; // sent_us and what follows are of this disorder
+	bool has_reordered; // the path does
+	bool has_dsack; // dsack_round counts
+	bool waits;
+	uint8_t widened; // by so many quarters of a round trip, because of D-SACK
+	uint8_t persists; // for so many recoveries
 };
 
 struct tcp_kept { // a run of received bytes
@@ -30,6 +54,7 @@ enum tcp_alarm {
 	TCP_ALARM_NONE,
 	TCP_ALARM_RTO, // RFC 6298
 	TCP_ALARM_PROBE, // tail-loss probe: RFC 8985 7
+	TCP_ALARM_REORDER, // RFC 8985 6.3: what was sent earlier has had its time to arrive
 	TCP_ALARM_PERSIST, // RFC 9293 3.8.6.1: the window is closed
 	TCP_ALARM_COOL, // idle for an RTO: cwnd is not worth keeping any longer
 };
@@ -46,7 +71,7 @@ struct tcp_work {
 		struct tcp_queue queue; // from snd_una on
 		uint32_t cwnd, ssthresh; // bytes; cwnd 0: not begun
 		uint32_t window_max; // the largest snd_wnd seen
-		uint32_t sacked; // bytes in `scores`; without SACK what duplicates stand for
+		uint32_t sacked; // bytes the peer holds; without SACK what duplicates stand for
 		uint32_t timed_end, timed_us; // the segment that is timed: its end, when it left
 		uint32_t alarm_ms, rto_ms; // the deadline; the RTO behind a tail-loss probe
 		uint32_t progress_ms; // when the peer last took something, or it was begun
@@ -55,21 +80,23 @@ struct tcp_work {
 		bool is_timed, is_doubtful; // doubtful: something was sent again meanwhile
 		// 64
 		uint32_t sent_ms; // when a segment last left
-		uint32_t recover; // snd_nxt when recovery began (RFC 6582)
-		uint32_t lost_to; // what is not in `scores` below this is lost
-		uint32_t again_to; // what is not in `scores` below this was sent again
-		uint32_t head_mark; // snd_nxt when the segment at snd_una was last sent again
-		uint32_t rescued; // until snd_una is above, no tail is sent again (RFC 6675)
-		uint32_t prr_delivered, prr_out, prr_flight; // RFC 6937
-		uint32_t prior_cwnd, prior_ssthresh; // before a timeout that may prove needless
-		uint32_t again_stamp; // our timestamp when it, or a tail-loss probe, came
-		uint32_t probe_end; // snd_nxt when the probe was sent
+		uint32_t stamp_us,
+			stamp_end; // of the latest run, and what left by it last: see flight.c
+		uint32_t lost; // bytes of `runs` that are
+		uint8_t run_count;
 		uint8_t duplicates; // acknowledgements in a row
 		uint8_t probing; // enum tcp_probing
 		bool is_persisting; // the peer's closed window was probed
-		uint32_t score_count;
+		bool has_passed; // segments as large as ours have arrived
+		struct tcp_run runs[TCP_RUNS_MAX]; // see flight.h
+		uint32_t recover; // snd_nxt when recovery began (RFC 6582)
+		uint32_t reduced_us; // when the window fell: what left since may make it fall again
+		uint32_t prr_delivered, prr_out, prr_flight; // RFC 9937
+		uint32_t prior_cwnd, prior_ssthresh; // before a timeout that may prove needless
+		uint32_t again_stamp; // our timestamp when it, or a tail-loss probe, came
+		uint32_t probe_end; // snd_nxt when the probe was sent
+		struct tcp_rack rack;
 		struct tcp_cubic cubic; // counts once ssthresh does: after a loss
-		struct tcp_score scores[TCP_SCORE_MAX]; // ascending, apart
 	} send;
 	struct tcp_work_receive {
 		struct tcp_kept *kept; // TCP_KEPT_MAX, of a pool of their own; NULL: none is kept.
@@ -82,7 +109,7 @@ struct tcp_work {
 	} receive;
 } __attribute__((aligned(64)));
 static_assert(offsetof(struct tcp_work, send.sent_ms) == 64, "line 0 ends where it says");
-static_assert(offsetof(struct tcp_work, send.cubic) <= 128, "two lines without a loss");
+static_assert(offsetof(struct tcp_work, send.runs[1]) <= 128, "two lines for one run");
 
 // Make the pool of t->plan.works_max, and that of kept runs: as many connections have some as there
 // are chunks to keep them in. Returns 0 or -ENOMEM.

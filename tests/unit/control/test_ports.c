@@ -73,11 +73,18 @@ static void test_what_eal_is_asked_for(void **state)
 			.hugepages_free = table[i].free, .hugepage_bytes = 2u << 20};
 		struct config *config = load(table[i].driver, table[i].hugepages, CARD);
 		struct process_eal eal;
+		const bool is_used = strcmp(table[i].driver, "dpdk") == 0;
 		ports_eal(config, &machine, 1, &eal);
 		print_message("%s %s\n", table[i].driver, table[i].hugepages);
 		assert_int_equal(eal.has_hugepages, table[i].has_hugepages);
 		assert_int_equal(eal.pci_count, table[i].pci_count);
-		assert_int_equal(eal.bytes, ports_bytes(config, 1));
+		// The bill counts on the small pages that "auto" may end with, which take more.
+		const bool as_billed =
+			!is_used || eal.has_hugepages == (strcmp(table[i].hugepages, "required") == 0);
+		if (as_billed)
+			assert_int_equal(eal.bytes, ports_bytes(config, 1));
+		else
+			assert_in_range(eal.bytes, 1, ports_bytes(config, 1) - 1);
 		if (eal.pci_count)
 			assert_string_equal(eal.pci[0], "0000:ff:1f.7");
 		config_destroy(config);

@@ -444,7 +444,7 @@ static void random_pieces(void **state)
 			if (events[i].kind != STREAM_DATA)
 				continue;
 			assert_memory_equal(
-				events[i].data.at, "hello" + got[at], events[i].data.len);
+				events[i].data.at, &"hello"[got[at]], events[i].data.len);
 			got[at] += events[i].data.len;
 		}
 		for (int i = 0; i < 16; i++) {

@@ -114,6 +114,7 @@ void rig_start(struct rig *rig, unsigned flags)
 	struct tcp *t = &rig->t;
 	t->io = &rig->io;
 	t->plan = (struct tcp_plan){.works_max = 1,
+		.receive_chunks = 1,
 		.send_max = 256 << 10,
 		.queue_high = 64 << 10,
 		.rto_min_us = 200000,

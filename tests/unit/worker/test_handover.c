@@ -9,6 +9,7 @@
 #include "controlplane/pages/pages.h"
 #include "dataplane/gate/ended.h"
 #include "dataplane/gate/place.h"
+#include "dataplane/tls/tls.h"
 
 #include <rte_eal.h>
 #include <rte_rcu_qsbr.h>
@@ -271,7 +272,9 @@ static void test_everything_at_once(void **state)
 	(void)state;
 	static struct stage stage;
 	begin(&stage);
-	uint64_t answered = 0;
+	const struct origin_counters *origin = origin_counters(worker_origin(stage.worker));
+	const struct tls_counters *tls = tls_counters(worker_visitor_tls(stage.worker));
+	uint64_t answered = 0, not_served = 0;
 	for (uint64_t round = 1; round <= ROUNDS || answered < ANSWERS_WANTED; round++) {
 		assert_true(round < ROUNDS_MAX);
 		answered += turn(&stage, round);
@@ -283,6 +286,9 @@ static void test_everything_at_once(void **state)
 		destroy(before); // the worker is in the new one
 		struct worker_refused refused[GATE_MAP_ROOMS_MAX];
 		worker_take_refused(stage.worker, refused);
+		assert_true(origin->server_none >= not_served);
+		not_served = origin->server_none;
+		assert_int_equal(tls->handshakes, 0);
 	}
 	const struct counters *counters = worker_counters(stage.worker);
 	for (int i = 0; i < COUNTER_COUNT; i++)
@@ -294,6 +300,7 @@ static void test_everything_at_once(void **state)
 	assert_true(counters_get(counters, COUNTER_tickets) > 0);
 	assert_true(counters_get(counters, COUNTER_granted) > 0);
 	assert_true(atomic_load(&stage.memory.answers) > ROUNDS);
+	assert_true(not_served > 0);
 	worker_stop(stage.worker);
 	rings_destroy(stage.rings);
 	destroy(atomic_load(&stage.words.current));
