@@ -39,6 +39,15 @@ static uint64_t gathering_rooms(const struct config *config)
 	return count;
 }
 
+uint64_t config_line_count(const struct config *config)
+{
+	uint64_t count = config_room_count(config);
+	for (uint32_t i = 0; i < config->sites.count; i++)
+		for (uint32_t j = 0; j < config->sites.at[i].rooms.count; j++)
+			count += config->sites.at[i].rooms.at[j].lanes.count;
+	return count;
+}
+
 static bool has_origin_tls(const struct config *config)
 {
 	for (uint32_t i = 0; i < config->sites.count; i++)
@@ -101,13 +110,13 @@ static uint64_t count_per(const struct config *config, const struct config_bill 
 	case CONFIG_PER_HEAD_BYTE:
 		return times(buffer_count(config, worker_count), config->http->head_bytes);
 	case CONFIG_PER_ROOM:
-		return config_room_count(config);
+		return config_line_count(config);
 	case CONFIG_PER_SESSION:
-		return times(config->sessions_max, config_room_count(config));
+		return times(config->sessions_max, config_line_count(config));
 	case CONFIG_PER_PRESENT:
-		return times(config->present_max, config_room_count(config));
+		return times(config->present_max, config_line_count(config));
 	case CONFIG_PER_LEFT:
-		return times(config->left_max, config_room_count(config));
+		return times(config->left_max, config_line_count(config));
 	case CONFIG_PER_GATHERED:
 		return times(config->gathered_max, gathering_rooms(config));
 	case CONFIG_PER_ENDED:

@@ -221,10 +221,14 @@ static uint32_t count_rooms(const struct config *config)
 
 static void check_room_count(struct reading *r)
 {
-	uint32_t count = count_rooms(r->config);
-	if (count > CONFIG_ROOMS_MAX)
+	uint32_t rooms = count_rooms(r->config);
+	uint64_t lines = config_line_count(r->config);
+	if (rooms > CONFIG_ROOMS_MAX)
 		reading_fail(r, r->config, "sites", READING_WHOLE,
-			"have %u rooms; allowed: %u together", count, CONFIG_ROOMS_MAX);
+			"have %u rooms; allowed: %u together", rooms, CONFIG_ROOMS_MAX);
+	else if (lines > CONFIG_ROOMS_MAX)
+		reading_fail(r, r->config, "sites", READING_WHOLE,
+			"have %lu rooms and lanes; allowed: %u together", lines, CONFIG_ROOMS_MAX);
 }
 
 static void check_room_names(struct reading *r)
@@ -239,26 +243,37 @@ static void check_room_names(struct reading *r)
 	check_twins(r, &names, "names two rooms");
 }
 
-// Two rooms with one line id would take each other's tickets. Equal names are another rule's.
+// A line's id as a text, and behind its end the name.
+static void add_line(struct reading *r, struct names *names, const char *name, uint32_t line_id,
+	const void *base)
+{
+	char *text = arena_take(r->scratch, 160);
+	snprintf(text, 160, "%08x%c%s", line_id, '\0', name ? name : "");
+	add_name(names, name ? text : NULL, base, "name", READING_WHOLE);
+}
+
+// Rooms and lanes with one line id would take each other's tickets. Equal names are another rule's.
 static void check_line_ids(struct reading *r)
 {
 	const struct config_sites *sites = &r->config->sites;
-	struct names names = take_names(r, count_rooms(r->config));
+	struct names names = take_names(r, (uint32_t)config_line_count(r->config));
 	for (uint32_t i = 0; i < sites->count; i++) {
 		const struct config_rooms *rooms = &sites->at[i].rooms;
 		for (uint32_t j = 0; j < rooms->count; j++) {
-			char *text = arena_take(r->scratch, 16);
-			snprintf(text, 16, "%08x", rooms->at[j].line_id);
-			add_name(&names, rooms->at[j].name ? text : NULL, &rooms->at[j], "name",
-				READING_WHOLE);
+			const struct config_room *room = &rooms->at[j];
+			add_line(r, &names, room->name, room->line_id, room);
+			for (uint32_t k = 0; k < room->lanes.count; k++) {
+				const struct config_lane *lane = &room->lanes.at[k];
+				add_line(r, &names, lane->full_name, lane->line_id, lane);
+			}
 		}
 	}
 	qsort(names.at, names.count, sizeof(names.at[0]), by_text);
 	for (uint32_t i = 1; i < names.count; i++) {
-		const struct config_room *a = names.at[i - 1].base, *b = names.at[i].base;
-		if (a->line_id == b->line_id && strcmp(a->name, b->name) != 0)
-			reading_fail(r, b, "name", READING_WHOLE,
-				"has the same line id as '%s'; allowed: any other name", a->name);
+		const char *a = names.at[i - 1].text, *b = names.at[i].text;
+		if (strcmp(a, b) == 0 && strcmp(a + 9, b + 9) != 0)
+			reading_fail(r, names.at[i].base, "name", READING_WHOLE,
+				"has the same line id as '%s'; allowed: any other name", a + 9);
 	}
 }
 
@@ -429,6 +444,7 @@ static void (*const rules[])(struct reading *) = {
 	check_room_names,
 	check_line_ids,
 	check_ports,
+	check_pools,
 };
 
 static void (*const site_rules[])(struct reading *, const struct config_site *) = {

@@ -57,6 +57,7 @@ enum config_mode {
 	CONFIG_MODE_ALWAYS,
 	CONFIG_MODE_OFF,
 	CONFIG_MODE_REJECT,
+	CONFIG_MODE_PEAK,
 };
 
 enum config_order {
@@ -249,6 +250,34 @@ struct config_events {
 	struct config_event *at;
 };
 
+// Capacity and rate of several rooms together.
+struct config_pool {
+	const char *name;
+	uint64_t capacity; // people; 0: no limit
+	struct config_rate rate;
+	uint64_t burst; // people; at least 1
+};
+
+struct config_pools {
+	uint32_t count;
+	struct config_pool *at;
+};
+
+// A line of its own within a room.
+struct config_lane {
+	const char *name;
+	uint64_t priority, weight; // among the room's lines
+	const char *header, *header_value; // NULL: none; anything
+	struct config_networks addresses;
+	const char *full_name; // derived: ROOM/LANE
+	uint32_t line_id; // derived: low 32 bits of XXH3-64 of that
+};
+
+struct config_lanes {
+	uint32_t count;
+	struct config_lane *at;
+};
+
 struct config_room {
 	const char *name;
 	const char *path;
@@ -271,6 +300,13 @@ struct config_room {
 	uint64_t prequeue_s; // how long before the opening people gather; 0: not at all
 	const char *salt; // hex; NULL: none
 	struct config_events events; // instead of these three
+	const char *pool; // NULL: none
+	uint64_t priority, weight; // in the pool
+	struct config_rate inflow; // newcomers a minute in mode peak; count 0: no limit
+	struct config_rate batch; // people in each period; count 0: no limit
+	bool batch_spread;
+	uint64_t line_priority, line_weight; // of its own line among the lanes
+	struct config_lanes lanes;
 	uint32_t line_id; // derived: low 32 bits of XXH3-64 of the name
 };
 
@@ -320,6 +356,7 @@ struct config {
 	uint64_t left_max; // per room
 	uint64_t ended_max;
 	uint64_t gathered_max; // per room
+	struct config_pools pools;
 	struct config_sites sites;
 };
 
@@ -448,8 +485,12 @@ uint64_t config_bill_total(
 // Whether people may gather in the room, before its doors open or in windows.
 bool config_room_gathers(const struct config_room *room);
 
-// Rooms of all sites.
+// The pool of that name, or NULL.
+const struct config_pool *config_find_pool(const struct config *config, const char *name);
+
+// Rooms of all sites, and lines: these and their lanes.
 uint64_t config_room_count(const struct config *config);
+uint64_t config_line_count(const struct config *config);
 
 // How many workers run on `machine`: as many as named, else one on each core but one, at least one.
 uint32_t config_worker_count(const struct config *config, const struct config_machine *machine);

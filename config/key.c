@@ -43,6 +43,7 @@ static const struct key_scope scopes[] = {
 #define BYTES_DURATION sizeof(uint64_t)
 #define BYTES_SIZE sizeof(uint64_t)
 #define BYTES_RATE sizeof(struct config_rate)
+#define BYTES_BATCH sizeof(struct config_rate)
 #define BYTES_NAME sizeof(const char *)
 #define BYTES_DOMAIN sizeof(const char *)
 #define BYTES_PATH sizeof(const char *)

@@ -14,6 +14,7 @@ enum key_type {
 	KEY_DURATION, // uint64_t: s or ms
 	KEY_SIZE, // uint64_t: bytes
 	KEY_RATE, // struct config_rate
+	KEY_BATCH, // struct config_rate, whose period is any
 	KEY_NAME, // const char *, like the following
 	KEY_HOST, // a host name, or *.NAME
 	KEY_DOMAIN, // a host name with a dot

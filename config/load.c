@@ -32,7 +32,7 @@ static const char *const is_kind[] = {"is a single value", "is a list", "is a ma
 
 static void read_map(struct reading *r, const struct key_scope *scope, const struct tree_node *map,
 	const char *path, void *base);
-static void derive(struct config *config);
+static void derive(struct config *config, struct arena *arena);
 
 // All of a file, or -errno. One byte more than allowed is read, so that tree.c sees the excess.
 static ssize_t read_file(const char *path, char *text, size_t bytes)
@@ -98,7 +98,7 @@ int config_read(const char *path, const char *text, size_t len,
 	struct loaded *loaded = arena_take(&keep, sizeof(*loaded));
 	r.config = &loaded->config;
 	read_map(&r, key_root(), root, "", r.config);
-	derive(r.config);
+	derive(r.config, r.keep);
 	check_run(&r);
 	report_sort(report);
 	if (report->count > 0) {
@@ -116,28 +116,39 @@ fail:
 	return ret;
 }
 
-// One second of a rate, at least 1.
-static uint64_t burst_of(const struct config_rate *rate)
+// One second of rate, at least 1.
+static void derive_burst(uint64_t *burst, const struct config_rate *rate)
 {
-	uint64_t second = rate->count ? rate->count * 1000 / rate->period_ms : 0;
-	return second > 1 ? second : 1;
+	const uint64_t second = rate->count ? rate->count * 1000 / rate->period_ms : 0;
+	if (!*burst)
+		*burst = second > 1 ? second : 1;
 }
 
-static void derive_room(struct config_room *room)
+static void derive_lane(
+	const struct config_room *room, struct config_lane *lane, struct arena *arena)
 {
-	if (!room->burst)
-		room->burst = burst_of(&room->rate);
-	for (uint32_t i = 0; i < room->events.count; i++) {
-		struct config_event *event = &room->events.at[i];
-		if (event->rate.count && !event->burst)
-			event->burst = burst_of(&event->rate);
-	}
+	char name[2 * 64];
+	if (!room->name || !lane->name)
+		return;
+	const int len = snprintf(name, sizeof(name), "%s/%s", room->name, lane->name);
+	lane->full_name = arena_copy(arena, name, (size_t)len);
+	lane->line_id = XXH3_64bits(name, (size_t)len);
+}
+
+static void derive_room(struct config_room *room, struct arena *arena)
+{
+	derive_burst(&room->burst, &room->rate);
+	for (uint32_t i = 0; i < room->events.count; i++)
+		if (room->events.at[i].rate.count)
+			derive_burst(&room->events.at[i].burst, &room->events.at[i].rate);
 	if (room->name)
 		room->line_id = XXH3_64bits(room->name, strlen(room->name));
+	for (uint32_t i = 0; i < room->lanes.count; i++)
+		derive_lane(room, &room->lanes.at[i], arena);
 }
 
 // What keys.def marks with '=', and what follows from other values.
-static void derive(struct config *config)
+static void derive(struct config *config, struct arena *arena)
 {
 	uint64_t quarter = config->connections / 4;
 	if (!config->origin_connections)
@@ -146,9 +157,11 @@ static void derive(struct config *config)
 		config->connections_per_source = quarter;
 	if (!config->tls_connections)
 		config->tls_connections = config->connections;
+	for (uint32_t i = 0; i < config->pools.count; i++)
+		derive_burst(&config->pools.at[i].burst, &config->pools.at[i].rate);
 	for (uint32_t i = 0; i < config->sites.count; i++)
 		for (uint32_t j = 0; j < config->sites.at[i].rooms.count; j++)
-			derive_room(&config->sites.at[i].rooms.at[j]);
+			derive_room(&config->sites.at[i].rooms.at[j], arena);
 }
 
 void config_destroy(struct config *config)

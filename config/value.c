@@ -139,6 +139,26 @@ static const char *read_rate(const struct key *key, const char *text, struct are
 	return NULL;
 }
 
+#define EVERY " every "
+
+static const char *read_batch(
+	const struct key *key, const char *text, struct arena *arena, void *to)
+{
+	(void)arena;
+	struct config_rate batch;
+	const char *rest = read_digits(text, &batch.count);
+	if (!rest || strncmp(rest, EVERY, strlen(EVERY)) != 0)
+		return "is not a number of people every so long";
+	const char *wrong = read_measure(
+		duration_units, rest + strlen(EVERY), "has no period", &batch.period_ms);
+	if (wrong || (wrong = store_number(key, batch.count, &batch.count)))
+		return wrong;
+	if (batch.period_ms < S || batch.period_ms > 86400 * S || batch.period_ms % S)
+		return "has a period out of range";
+	memcpy(to, &batch, sizeof(batch));
+	return NULL;
+}
+
 // The number of `text` among `words` ("a|b;c"); `later` says that it stands after the ';'.
 static int find_word(const char *words, const char *text, bool *later)
 {
@@ -254,6 +274,8 @@ static const struct value_type {
 	[KEY_DURATION] = {"duration", read_duration, sizeof(uint64_t), false, NULL},
 	[KEY_SIZE] = {"size", read_size, sizeof(uint64_t), false, NULL},
 	[KEY_RATE] = {"rate", read_rate, sizeof(struct config_rate), false, NULL},
+	[KEY_BATCH] = {"batch", read_batch, sizeof(struct config_rate), false,
+		"1 to 1000000 people every 1s to 1d, as in 1000 every 10m"},
 	[KEY_NAME] = {"name", read_name, sizeof(char *), true, NULL},
 	[KEY_HOST] = {"host", host_read_pattern, sizeof(char *), true,
 		"a host name, an address, or *.NAME"},

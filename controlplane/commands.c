@@ -19,6 +19,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define FAILED 1
 #define ROOM_USAGE "room NAME open|pause|resume|close|release N|message TEXT|mode MODE|salt HEX"
@@ -98,8 +99,8 @@ static int command_show(
 	static const struct {
 		const char *name;
 		json_t *(*show)(struct control *c);
-	} views[] = {{"rooms", show_rooms}, {"workers", show_workers}, {"counters", show_counters},
-		{"origin", show_origin}, {"cluster", show_cluster}};
+	} views[] = {{"rooms", show_rooms}, {"pools", show_pools}, {"workers", show_workers},
+		{"counters", show_counters}, {"origin", show_origin}, {"cluster", show_cluster}};
 	if (count == 2 && strcmp(arguments[0], "room") == 0)
 		return show_named_room(context, arguments[1], data, text);
 	for (size_t i = 0; count == 1 && i < sizeof(views) / sizeof(views[0]); i++) {
@@ -108,7 +109,7 @@ static int command_show(
 		*data = views[i].show(context);
 		return 0;
 	}
-	return usage(text, "show rooms|room NAME|workers|counters|origin|cluster");
+	return usage(text, "show rooms|room NAME|pools|workers|counters|origin|cluster");
 }
 
 static bool parse_number(const char *text, uint64_t max, uint64_t *value)
@@ -126,10 +127,14 @@ static int set_mode(struct control_room *room, const char *argument, FILE *text)
 {
 	for (size_t i = 0; i < ROOMS_MODES; i++)
 		if (strcmp(argument, rooms_mode_names[i]) == 0) {
+			if (i == GATE_MODE_PEAK && !room->config->inflow.count) {
+				fprintf(text, "mode peak: the room has no `inflow`\n");
+				return FAILED;
+			}
 			room->mode_override = (uint8_t)i;
 			return 0;
 		}
-	fprintf(text, "mode %s: want auto, always, off or reject\n", argument);
+	fprintf(text, "mode %s: want auto, always, off, reject or peak\n", argument);
 	return FAILED;
 }
 
@@ -219,6 +224,11 @@ static int command_room(
 	}
 	bool changes;
 	const char *argument = count == 3 ? arguments[2] : NULL;
+	if (room->lane && strcmp(arguments[1], "release") != 0) {
+		fprintf(text, "%s is a lane: want release N, or the name of its room\n",
+			arguments[0]);
+		return FAILED;
+	}
 	int ret = change_room(c, room, arguments[1], argument, &changes, text);
 	if (ret)
 		return ret;
@@ -367,11 +377,77 @@ static int command_draw(
 	return ret;
 }
 
+// A time as RFC 3339 or in unix seconds. Returns 0 if it is none that a token can have.
+static uint32_t parse_time(const char *text)
+{
+	uint64_t seconds;
+	struct tm parts = {0};
+	if (parse_number(text, UINT32_MAX, &seconds))
+		return (uint32_t)seconds;
+	const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S%z", &parts);
+	const long east_s = parts.tm_gmtoff; // timegm() takes the parts for UTC
+	const time_t time = timegm(&parts) - east_s;
+	return end && !*end && time > 0 && time <= UINT32_MAX ? (uint32_t)time : 0;
+}
+
+static const struct config_site *site_of(const struct control *c, const struct config_room *room)
+{
+	for (uint32_t i = 0; i < c->config->sites.count; i++) {
+		const struct config_site *site = &c->config->sites.at[i];
+		if (room >= site->rooms.at && room < site->rooms.at + site->rooms.count)
+			return site;
+	}
+	return NULL;
+}
+
+// Signed like a ticket, so it holds as long as the secret that signs now.
+static void print_link(
+	struct control *c, const struct control_room *lane, uint32_t expires, FILE *text)
+{
+	const struct snapshot *snapshot = atomic_load(&c->words.current);
+	char signed_text[TOKEN_TEXT_BYTES];
+	struct token token = {.kind = TOKEN_INVITATION,
+		.line_id = lane->line_id,
+		.key = turn_seams.session_id(c),
+		.issued = (uint32_t)(clock_at(&c->clock, clock_monotonic_us()) / 1000),
+		.expires = expires};
+	token_sign(&snapshot->secrets, &token, signed_text);
+	fprintf(text, "https://%s%s?sluice_lane=%.*s\n", site_of(c, lane->config)->hosts.at[0],
+		lane->config->path, (int)TOKEN_TEXT_BYTES, signed_text);
+}
+
+static int command_lane(
+	void *context, unsigned count, const char *const *arguments, json_t **data, FILE *text)
+{
+	(void)data;
+	struct control *c = context;
+	if (count < 2 || count > 3 || strcmp(arguments[0], "link") != 0)
+		return usage(text, "lane link LANE [TIME]");
+	const struct control_room *lane = rooms_find(c, arguments[1]);
+	if (!lane || !lane->lane) {
+		fprintf(text, "there is no lane %s: want ROOM/LANE\n", arguments[1]);
+		return FAILED;
+	}
+	const uint32_t expires = count == 3 ? parse_time(arguments[2]) : 0;
+	if (count == 3 && expires <= clock_at(&c->clock, clock_monotonic_us()) / 1000) {
+		fprintf(text, "%s: want a time to come, as in 2026-12-01T22:00:00+09:00\n",
+			arguments[2]);
+		return FAILED;
+	}
+	print_link(c, lane, expires, text);
+	char line[STORE_TEXT_MAX];
+	snprintf(line, sizeof(line), "lane link %s %s", arguments[1],
+		count == 3 ? arguments[2] : "");
+	audit(c, line);
+	return 0;
+}
+
 int commands_create(struct control *c)
 {
 	static const struct admin_command commands[] = {{"reload", command_reload},
 		{"drain", command_drain}, {"show", command_show}, {"room", command_room},
-		{"secrets", command_secrets}, {"ticket", command_ticket}, {"draw", command_draw}};
+		{"secrets", command_secrets}, {"ticket", command_ticket}, {"draw", command_draw},
+		{"lane", command_lane}};
 	const char *path = state_path(c->state, STATE_ADMIN);
 	int ret = admin_create(
 		c->base, path, commands, sizeof(commands) / sizeof(commands[0]), c, &c->admin);

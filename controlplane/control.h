@@ -2,6 +2,7 @@
 //
 //   main.c       the command line
 //   run.c        start, loop, drain, stop
+//   pools.c      pools: what rooms share
 //   rooms.c      rooms: their controllers, and what commands changed
 //   doors.c      when rooms are open, and whose places are drawn
 //   turn.c       one turn: claims of all workers, answers, what is due each second
@@ -42,10 +43,21 @@ struct certificates;
 #define CONTROL_SERVERS_MAX 1024u // addresses of all origins
 #define CONTROL_TICK_MS 20 // at least so often; sooner when claims come
 
-// A room: its configuration of now, what commands made of it, and who steers it.
+// A pool of the configuration, which rooms share; or that of a room with lanes, which share it.
+struct control_pool {
+	const char *name; // of the pool or the room, in the configuration in force
+	bool is_of_room;
+	struct pool *pool;
+};
+
+// A room: its configuration of now, what commands made of it, and who steers it. Or a lane of one,
+// for which all but line and controller is that of its room.
 struct control_room {
 	uint32_t line_id;
+	const char *name; // of a lane ROOM/LANE
 	const struct config_room *config; // of the configuration in force
+	const struct config_lane *lane; // NULL: the room itself
+	struct control_room *room; // whose lane it is; NULL: the room itself
 	struct controller *controller;
 	struct place_line *line;
 	uint8_t state_override; // enum gate_room_state, or STORE_AS_CONFIGURED
@@ -96,8 +108,10 @@ struct control {
 	struct admin *admin;
 	struct page *page;
 
-	struct control_room *rooms; // by name, as in the snapshot
-	uint32_t room_count;
+	struct control_room *rooms; // by name, as in the snapshot; behind them lanes, by name
+	uint32_t room_count; // with lanes
+	struct control_pool *pools;
+	uint32_t pool_count;
 
 	struct snapshot_words words;
 	void *ended_memory, *left_memory;

@@ -366,6 +366,11 @@ static bool turn_room(struct control *c, struct control_room *room, uint64_t now
 	uint8_t state = rooms_state(room);
 	if (room->draws)
 		look_at_draws(c, room, now_ms);
+	if (room->room) { // a lane's doors are its room's
+		room->schedule.opened_ms = room->room->schedule.opened_ms;
+		room->schedule.opened_at_ms = room->room->schedule.opened_at_ms;
+		opened_ms = room->schedule.opened_ms;
+	}
 	room->doors = schedule_look(&room->schedule, now_ms);
 	if (room->schedule.opened_ms != opened_ms)
 		save_doors(c, room);
@@ -380,7 +385,7 @@ static bool turn_room(struct control *c, struct control_room *room, uint64_t now
 	has_changed |= update_state(room, &view);
 	if (!has_changed)
 		return false;
-	rooms_apply(c, room, now_ms);
+	rooms_apply(c, room);
 	if (rooms_state(room) != state)
 		log_info("room %s: %s", room->config->name, rooms_state_names[rooms_state(room)]);
 	return true;

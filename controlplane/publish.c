@@ -5,11 +5,13 @@
 
 #include "controlplane/certificates.h"
 #include "controlplane/pages/message.h"
+#include "dataplane/gate/lane.h"
 #include "dataplane/gate/match.h"
 
 #include <rte_rcu_qsbr.h>
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -47,6 +49,14 @@ static struct span copy(struct owner *owner, const char *text)
 	if (len > 0)
 		memcpy(bytes, text, len);
 	return (struct span){bytes, len};
+}
+
+static struct span copy_lowered(struct owner *owner, const char *text)
+{
+	const struct span span = copy(owner, text);
+	for (char *c = (char *)(uintptr_t)span.at; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	return span;
 }
 
 static void destroy(struct owner *owner)
@@ -156,6 +166,52 @@ static void count_all(const struct config *config, struct gate_map *map)
 		map->host_count += config->sites.at[i].hosts.count;
 }
 
+// The number of a lane behind the rooms: in the order of their full names, as control has them.
+static uint16_t number_of_lane(const struct config *config, const struct config_lane *lane)
+{
+	uint16_t number = 0;
+	for (uint32_t i = 0; i < config->sites.count; i++)
+		for (uint32_t j = 0; j < config->sites.at[i].rooms.count; j++) {
+			const struct config_lanes *lanes = &config->sites.at[i].rooms.at[j].lanes;
+			for (uint32_t k = 0; k < lanes->count; k++)
+				number += strcmp(lanes->at[k].full_name, lane->full_name) < 0;
+		}
+	return number;
+}
+
+static void fill_lane(struct owner *owner, const struct publish_input *input,
+	const struct config_lane *from, const struct gate_room *room, struct gate_lane *lane)
+{
+	struct lane_network *networks =
+		take(owner, from->addresses.count * sizeof(*lane->networks));
+	for (uint32_t i = 0; i < from->addresses.count; i++) {
+		memcpy(networks[i].ip, from->addresses.at[i].ip, 16);
+		networks[i].bits = from->addresses.at[i].bits;
+	}
+	lane->networks = networks;
+	lane->network_count = from->addresses.count;
+	lane->header = copy_lowered(owner, from->header);
+	lane->header_value = copy(owner, from->header_value);
+	lane->room = *room;
+	lane->room.lanes = NULL;
+	lane->room.lane_count = 0;
+	lane->room.index =
+		(uint16_t)(config_room_count(input->config) + number_of_lane(input->config, from));
+	lane->room.line_id = from->line_id;
+	lane->room.line = input->line(input->context, from->line_id);
+	lane->room.gather = input->gather(input->context, from->line_id);
+}
+
+static void fill_lanes(struct owner *owner, const struct publish_input *input,
+	const struct config_room *from, struct gate_room *room)
+{
+	struct gate_lane *lanes = take(owner, from->lanes.count * sizeof(*lanes));
+	for (uint32_t i = 0; i < from->lanes.count; i++)
+		fill_lane(owner, input, &from->lanes.at[i], room, &lanes[i]);
+	room->lanes = lanes;
+	room->lane_count = (uint16_t)from->lanes.count;
+}
+
 // Rooms are sorted by name, so each site's list is made after the sort.
 static void link_rooms(struct gate_map *map)
 {
@@ -188,6 +244,7 @@ static void fill_map(struct owner *owner, const struct publish_input *input)
 		for (uint32_t j = 0; j < from->rooms.count; j++, room++) {
 			fill_room(owner, input, &from->rooms.at[j], &map->rooms[room]);
 			map->rooms[room].site = (uint16_t)i;
+			fill_lanes(owner, input, &from->rooms.at[j], &map->rooms[room]);
 		}
 	}
 	qsort(map->hosts, map->host_count, sizeof(*map->hosts), compare_hosts);

@@ -34,6 +34,8 @@ struct publish_input {
 	const struct config *config;
 	// The room of that line id as it stands now.
 	struct publish_room (*room)(void *context, const struct config_room *room);
+	struct place_line *(*line)(void *context, uint32_t line_id); // of a lane
+	struct gather *(*gather)(void *context, uint32_t line_id); // likewise; NULL: nobody gathers
 	void *context;
 	const struct token_secrets *secrets;
 	const struct ticket_keys *ticket_keys;

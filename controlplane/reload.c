@@ -18,7 +18,7 @@
 
 uint64_t reload_sessions_total(const struct control *c)
 {
-	return config_room_count(c->config) * (c->config->sessions_max + c->config->left_max);
+	return config_line_count(c->config) * (c->config->sessions_max + c->config->left_max);
 }
 
 static struct publish_room room_now(void *context, const struct config_room *config)
@@ -34,6 +34,20 @@ static struct publish_room room_now(void *context, const struct config_room *con
 		.gathers_s = room->gathers_s,
 		.line = room->line,
 		.gather = room->draws ? draws_gather(room->draws) : NULL};
+}
+
+static struct gather *gather_now(void *context, uint32_t line_id)
+{
+	const struct control_room *room = rooms_find_line(context, line_id);
+	assert(room);
+	return room->draws ? draws_gather(room->draws) : NULL;
+}
+
+static struct place_line *line_now(void *context, uint32_t line_id)
+{
+	struct control_room *room = rooms_find_line(context, line_id);
+	assert(room);
+	return room->line;
 }
 
 // What workers verify and sign with: current and old ones; the next one not before it is saved.
@@ -81,6 +95,8 @@ void reload_snapshot(struct control *c)
 	struct origin_table *origins = resolve_table(c->resolve);
 	struct publish_input input = {.config = c->config,
 		.room = room_now,
+		.line = line_now,
+		.gather = gather_now,
 		.context = c,
 		.secrets = &secrets,
 		.ticket_keys = &ticket_keys,

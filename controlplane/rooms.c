@@ -5,6 +5,7 @@
 
 #include "controlplane/doors.h"
 #include "controlplane/log.h"
+#include "controlplane/pools.h"
 #include "controlplane/reload.h"
 
 #include <assert.h>
@@ -20,13 +21,16 @@
 static int compare_rooms(const void *a, const void *b)
 {
 	const struct control_room *x = a, *y = b;
-	return strcmp(x->config->name, y->config->name);
+	if (!x->lane != !y->lane)
+		return x->lane ? 1 : -1;
+	return strcmp(x->name, y->name);
 }
 
 const char *const rooms_mode_names[] = {[GATE_MODE_AUTO] = "auto",
 	[GATE_MODE_ALWAYS] = "always",
 	[GATE_MODE_OFF] = "off",
-	[GATE_MODE_REJECT] = "reject"};
+	[GATE_MODE_REJECT] = "reject",
+	[GATE_MODE_PEAK] = "peak"};
 
 const char *const rooms_state_names[] = {[GATE_OPEN] = "open",
 	[GATE_PAUSED] = "paused",
@@ -35,6 +39,7 @@ const char *const rooms_state_names[] = {[GATE_OPEN] = "open",
 
 uint8_t rooms_state(const struct control_room *room)
 {
+	room = room->room ? room->room : room;
 	return room->state_override == STORE_AS_CONFIGURED ? room->doors_state
 							   : room->state_override;
 }
@@ -49,22 +54,61 @@ uint8_t rooms_mode(const struct control_room *room)
 	static const uint8_t modes[] = {[CONFIG_MODE_AUTO] = GATE_MODE_AUTO,
 		[CONFIG_MODE_ALWAYS] = GATE_MODE_ALWAYS,
 		[CONFIG_MODE_OFF] = GATE_MODE_OFF,
-		[CONFIG_MODE_REJECT] = GATE_MODE_REJECT};
-	return room->mode_override == STORE_AS_CONFIGURED ? modes[room->config->mode]
-							  : room->mode_override;
+		[CONFIG_MODE_REJECT] = GATE_MODE_REJECT,
+		[CONFIG_MODE_PEAK] = GATE_MODE_PEAK};
+	room = room->room ? room->room : room;
+	const uint8_t said = room->mode_override;
+	const bool holds = said != STORE_AS_CONFIGURED &&
+			   (said != GATE_MODE_PEAK || room->config->inflow.count > 0);
+	return holds ? said : modes[room->config->mode];
 }
 
-static struct controller_limits limits_of(const struct control_room *room)
+struct controller_limits rooms_limits(const struct control_room *room)
 {
+	const uint8_t mode = rooms_mode(room);
 	const struct config_room *config = rooms_config(room);
-	return (struct controller_limits){.capacity = (uint32_t)config->capacity,
+	struct controller_limits limits = {.capacity = (uint32_t)config->capacity,
 		.rate_count = (uint32_t)config->rate.count,
 		.rate_period_ms = (uint32_t)config->rate.period_ms,
 		.burst = (uint32_t)config->burst,
 		.session_s = (uint32_t)config->session_s,
 		.claim_s = (uint32_t)config->claim_s,
 		.sliding = config->sliding,
-		.direct = rooms_mode(room) == GATE_MODE_AUTO};
+		.direct = mode == GATE_MODE_AUTO || mode == GATE_MODE_PEAK};
+	if (config->batch_spread) {
+		limits.rate_count = (uint32_t)config->batch.count;
+		limits.rate_period_ms = (uint32_t)config->batch.period_ms;
+		limits.burst = 1;
+	} else {
+		limits.batch_count = (uint32_t)config->batch.count;
+		limits.batch_period_ms = (uint32_t)config->batch.period_ms;
+	}
+	if (mode == GATE_MODE_PEAK)
+		limits.inflow = (uint32_t)config->inflow.count;
+	// Where nothing else says how fast the line moves, it is let in from the inflow, and first.
+	if (limits.inflow > 0 && limits.rate_count == 0 && limits.batch_count == 0) {
+		limits.batch_count = limits.inflow;
+		limits.batch_period_ms = (uint32_t)config->inflow.period_ms;
+	}
+	return limits;
+}
+
+// What one line may have: lines of a room with lanes share what the room has (pools.c).
+static struct controller_limits limits_of(const struct control_room *room)
+{
+	struct controller_limits limits = rooms_limits(room);
+	if (room->config->lanes.count > 0) {
+		limits.capacity = limits.rate_count = limits.batch_count = limits.inflow = 0;
+		limits.burst = 1;
+	}
+	return limits;
+}
+
+// Whether the mode keeps everybody from being called or admitted: the line stands still meanwhile,
+// and nobody's turn is over.
+static bool is_still(const struct control_room *room)
+{
+	return rooms_mode(room) == GATE_MODE_OFF || rooms_mode(room) == GATE_MODE_REJECT;
 }
 
 // For hash tables whose keys come from outside.
@@ -90,21 +134,26 @@ struct control_room *rooms_find_line(struct control *c, uint32_t line_id)
 struct control_room *rooms_find(struct control *c, const char *name)
 {
 	for (uint32_t i = 0; i < c->room_count; i++)
-		if (strcmp(c->rooms[i].config->name, name) == 0)
+		if (strcmp(c->rooms[i].name, name) == 0)
 			return &c->rooms[i];
 	return NULL;
 }
 
-// A room of a new configuration: as it was, or fresh. One that stays keeps its controller.
-static struct control_room room_of(struct control *c, const struct config_room *config)
+// A room of a new configuration, or a lane of it: as it was, or fresh. One that stays keeps its
+// controller.
+static struct control_room room_of(
+	struct control *c, const struct config_room *config, const struct config_lane *lane)
 {
-	struct control_room *before = rooms_find_line(c, config->line_id);
-	struct control_room room = {.line_id = config->line_id,
+	const uint32_t line_id = lane ? lane->line_id : config->line_id;
+	struct control_room *before = rooms_find_line(c, line_id);
+	struct control_room room = {.line_id = line_id,
 		.state_override = STORE_AS_CONFIGURED,
 		.mode_override = STORE_AS_CONFIGURED};
 	if (before)
 		room = *before;
 	room.config = config;
+	room.lane = lane;
+	room.name = lane ? lane->full_name : config->name;
 	if (doors_set(&room) < 0)
 		abort(); // control without memory for a few events: nothing can go on
 	return room;
@@ -124,13 +173,21 @@ void rooms_keep(struct control *c, uint64_t now_ms)
 		keep(&c->rooms[i], now_ms);
 }
 
+static bool has_line(const struct config_room *room, uint32_t line_id)
+{
+	for (uint32_t i = 0; i < room->lanes.count; i++)
+		if (room->lanes.at[i].line_id == line_id)
+			return true;
+	return room->line_id == line_id;
+}
+
 // Whether nothing of the line can be good any more. One that does not say is kept as long as what
 // the store knows of such rooms.
 static bool line_is_over(struct control *c, struct place_line *line, uint64_t now_ms)
 {
 	for (uint32_t i = 0; i < c->config->sites.count; i++)
 		for (uint32_t j = 0; j < c->config->sites.at[i].rooms.count; j++)
-			if (c->config->sites.at[i].rooms.at[j].line_id == line->line_id)
+			if (has_line(&c->config->sites.at[i].rooms.at[j], line->line_id))
 				return false;
 	if (line->kept_until_ms == 0)
 		line->kept_until_ms = now_ms + CLAIMS_KEEP_S * 1000ull;
@@ -192,6 +249,7 @@ static void tell_claims(struct control *c, struct control_room *rooms, uint32_t 
 		told[told_count++] = (struct claims_room){.line_id = room->line_id,
 			.session_s = (uint32_t)rooms_config(room)->session_s,
 			.state = rooms_state(room),
+			.is_still = is_still(room),
 			.controller = room->controller,
 			.line = room->line};
 	}
@@ -210,18 +268,32 @@ static void let_go(
 	free(rooms);
 }
 
-// The rooms of the configuration, sorted by name; NULL when memory is short.
+// Lanes know their rooms, once all have their places.
+static void link_lanes(struct control_room *rooms, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		rooms[i].room =
+			rooms[i].lane ? find_line(rooms, count, rooms[i].config->line_id) : NULL;
+}
+
+// The rooms of the configuration, sorted by name, then their lanes; NULL when memory is short.
 static struct control_room *list_rooms(struct control *c, uint32_t *count)
 {
 	const struct config_sites *sites = &c->config->sites;
 	uint32_t at = 0;
-	*count = (uint32_t)config_room_count(c->config);
+	*count = (uint32_t)config_line_count(c->config);
 	struct control_room *rooms = calloc(*count + 1, sizeof(*rooms));
 	for (uint32_t i = 0; rooms && i < sites->count; i++)
-		for (uint32_t j = 0; j < sites->at[i].rooms.count; j++)
-			rooms[at++] = room_of(c, &sites->at[i].rooms.at[j]);
-	if (rooms)
-		qsort(rooms, *count, sizeof(*rooms), compare_rooms);
+		for (uint32_t j = 0; j < sites->at[i].rooms.count; j++) {
+			const struct config_room *config = &sites->at[i].rooms.at[j];
+			rooms[at++] = room_of(c, config, NULL);
+			for (uint32_t k = 0; k < config->lanes.count; k++)
+				rooms[at++] = room_of(c, config, &config->lanes.at[k]);
+		}
+	if (!rooms)
+		return NULL;
+	qsort(rooms, *count, sizeof(*rooms), compare_rooms);
+	link_lanes(rooms, *count);
 	return rooms;
 }
 
@@ -277,9 +349,12 @@ int rooms_set(struct control *c)
 {
 	uint32_t count, before_count = c->room_count;
 	struct control_room *rooms = list_rooms(c, &count), *before = c->rooms;
+	struct pools_next pools;
 	if (!rooms)
 		return -ENOMEM;
-	int ret = begin_rooms(c, rooms, count);
+	int ret = pools_make(c, &pools);
+	if (ret == 0 && (ret = begin_rooms(c, rooms, count)) < 0)
+		pools_drop(c, &pools);
 	if (ret < 0) {
 		let_go(rooms, count, before, before_count);
 		return ret;
@@ -296,7 +371,16 @@ int rooms_set(struct control *c)
 	c->room_count = count;
 	tell_claims(c, rooms, count, NULL, 0);
 	let_go(before, before_count, rooms, count);
+	pools_take(c, &pools);
 	return 0;
+}
+
+// What its room allows now.
+static void tell_line(struct control *c, struct control_room *room)
+{
+	struct controller_limits limits = limits_of(room);
+	controller_set_limits(room->controller, &limits, clock_at(&c->clock, clock_monotonic_us()));
+	claims_set_state(c->claims, room->line_id, rooms_state(room), is_still(room));
 }
 
 void rooms_changed(struct control *c, struct control_room *room)
@@ -309,15 +393,17 @@ void rooms_changed(struct control *c, struct control_room *room)
 	if (!store_put(c->store, &record))
 		log_error("room %s: the command is in force, but the store took no record of it",
 			room->config->name);
-	rooms_apply(c, room, clock_at(&c->clock, clock_monotonic_us()));
+	rooms_apply(c, room);
 	reload_snapshot(c);
 }
 
-void rooms_apply(struct control *c, struct control_room *room, uint64_t now_ms)
+void rooms_apply(struct control *c, struct control_room *room)
 {
-	struct controller_limits limits = limits_of(room);
-	controller_set_limits(room->controller, &limits, now_ms);
-	claims_set_state(c->claims, room->line_id, rooms_state(room));
+	room = room->room ? room->room : room;
+	for (uint32_t i = 0; i < c->room_count; i++)
+		if (&c->rooms[i] == room || c->rooms[i].room == room)
+			tell_line(c, &c->rooms[i]);
+	pools_changed(c, room);
 }
 
 void rooms_destroy(struct control *c)
@@ -329,4 +415,5 @@ void rooms_destroy(struct control *c)
 	free(c->rooms);
 	c->rooms = NULL;
 	c->room_count = 0;
+	pools_destroy(c);
 }

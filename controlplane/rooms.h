@@ -20,7 +20,7 @@ void rooms_give_back(struct control *c);
 // Note for how long tickets and passes of each room may be good from now on. Once a second.
 void rooms_keep(struct control *c, uint64_t now_ms);
 
-// The room of that name, or of that line, or NULL.
+// The room or lane of that name, or of that line, or NULL.
 struct control_room *rooms_find(struct control *c, const char *name);
 struct control_room *rooms_find_line(struct control *c, uint32_t line_id);
 
@@ -33,13 +33,15 @@ const struct config_room *rooms_config(const struct control_room *room);
 
 // Words of the states, by enum gate_room_state.
 extern const char *const rooms_state_names[GATE_BEFORE + 1];
+// What the room's configuration and mode allow: all its lines together.
+struct controller_limits rooms_limits(const struct control_room *room);
 
 // Words of the modes, by enum gate_mode.
-#define ROOMS_MODES (GATE_MODE_REJECT + 1)
+#define ROOMS_MODES (GATE_MODE_PEAK + 1)
 extern const char *const rooms_mode_names[ROOMS_MODES];
 
-// State or limits of the room have changed: tell claims and controller.
-void rooms_apply(struct control *c, struct control_room *room, uint64_t now_ms);
+// State or limits of the room, or of a lane's room, have changed: tell claims and controllers.
+void rooms_apply(struct control *c, struct control_room *room);
 
 // A command changed the room: tell claims and controller, put it into the store, publish.
 void rooms_changed(struct control *c, struct control_room *room);

@@ -178,7 +178,7 @@ static int begin_clock(struct control *c)
 
 static int open_places(struct control *c)
 {
-	uint32_t twice = 2 * (uint32_t)config_room_count(c->config);
+	uint32_t twice = 2 * (uint32_t)config_line_count(c->config);
 	uint32_t lines = twice > BILL_LINES_MIN ? twice : BILL_LINES_MIN;
 	const char *path = state_path(c->state, STATE_PLACES);
 	int ret = place_file_open(path, lines, BILL_LINE_ENTRIES, &c->places);
@@ -190,7 +190,7 @@ static int open_places(struct control *c)
 // Tickets given back of all rooms, as many as a set may hold.
 static uint32_t left_total(const struct control *c)
 {
-	uint64_t total = c->config->left_max * (config_room_count(c->config) + 1);
+	uint64_t total = c->config->left_max * (config_line_count(c->config) + 1);
 	return total < ENDED_MAX_MOST ? (uint32_t)total : ENDED_MAX_MOST;
 }
 

@@ -3,6 +3,7 @@
 #include "controlplane/show.h"
 
 #include "controlplane/control.h"
+#include "controlplane/controller/pool.h"
 #include "controlplane/log.h"
 #include "controlplane/rooms.h"
 #include "dataplane/gate/token.h"
@@ -17,6 +18,12 @@
 static json_t *number(uint64_t value)
 {
 	return json_integer((json_int_t)value);
+}
+
+// UINT32_MAX: there is none.
+static json_t *limit(uint32_t value)
+{
+	return value == UINT32_MAX ? json_null() : number(value);
 }
 
 static void set(json_t *object, const char *name, json_t *value)
@@ -47,7 +54,7 @@ static json_t *room_line(
 {
 	(void)c;
 	json_t *line = json_object();
-	set(line, "room", json_string(room->config->name));
+	set(line, "room", json_string(room->name));
 	set(line, "state", json_string(state_name(room)));
 	set(line, "mode", json_string(rooms_mode_names[rooms_mode(room)]));
 	set(line, "waiting", number(view->waiting));
@@ -56,6 +63,7 @@ static json_t *room_line(
 	set(line, "sessions", number(view->sessions));
 	set(line, "capacity",
 		rooms_config(room)->capacity ? number(rooms_config(room)->capacity) : json_null());
+	set(line, "pool", room->config->pool ? json_string(room->config->pool) : json_null());
 	set(line, "admitted", number(view->admitted_total));
 	set(line, "admit_rate", json_real(view->admit_rate));
 	return line;
@@ -68,6 +76,30 @@ json_t *show_rooms(struct control *c)
 		struct controller_view view;
 		controller_look(c->rooms[i].controller, now_ms(c), &view);
 		append(list, room_line(c, &c->rooms[i], &view));
+	}
+	return list;
+}
+
+json_t *show_pools(struct control *c)
+{
+	json_t *list = json_array();
+	for (uint32_t i = 0; i < c->pool_count; i++) {
+		if (c->pools[i].is_of_room)
+			continue;
+		const struct pool *pool = c->pools[i].pool;
+		json_t *line = json_object();
+		uint32_t rooms = 0;
+		for (uint32_t j = 0; j < c->room_count; j++) {
+			const char *name = c->rooms[j].config->pool;
+			rooms += name && !c->rooms[j].lane && strcmp(name, c->pools[i].name) == 0;
+		}
+		set(line, "pool", json_string(c->pools[i].name));
+		set(line, "rooms", number(rooms));
+		set(line, "sessions", number(pool->taken));
+		set(line, "capacity",
+			pool->limits.capacity ? number(pool->limits.capacity) : json_null());
+		set(line, "admit_rate", json_real(pool_admit_rate(pool, now_ms(c))));
+		append(list, line);
 	}
 	return list;
 }
@@ -106,6 +138,9 @@ json_t *show_room(struct control *c, struct control_room *room)
 	controller_look(room->controller, now_ms(c), &view);
 	json_t *all = room_line(c, room, &view);
 	set(all, "path", json_string(room->config->path));
+	const struct config_lane *lane = room->lane;
+	set(all, "priority", number(lane ? lane->priority : room->config->priority));
+	set(all, "weight", number(lane ? lane->weight : room->config->weight));
 	set_doors(all, room);
 	set(all, "message", room->message[0] ? json_string(room->message) : json_null());
 	set_key(all, "threshold", view.threshold);
@@ -120,6 +155,8 @@ json_t *show_room(struct control *c, struct control_room *room)
 	set(all, "expired", number(view.expired_total));
 	set(all, "overtakes", number(view.overtakes_total));
 	set(all, "passed_uncounted", number(claims_passed(c->claims, room->line_id)));
+	set(all, "batch_left", limit(view.batch_left));
+	set(all, "inflow_left", limit(view.inflow_left));
 	set(all, "yield", json_real(view.yield));
 	set(all, "outflow", json_real(view.outflow));
 	set(all, "slot_ms", number(view.slot_ms));
@@ -384,11 +421,14 @@ json_t *show_token(struct control *c, const struct token *token, bool is_signed)
 {
 	const struct control_room *room = rooms_find_line(c, token->line_id);
 	json_t *all = json_object();
-	set(all, "kind", json_string(token->kind == TOKEN_TICKET ? "ticket" : "pass"));
+	static const char *const kinds[] = {[TOKEN_TICKET] = "ticket",
+		[TOKEN_PASS] = "pass",
+		[TOKEN_INVITATION] = "invitation"};
+	set(all, "kind", json_string(kinds[token->kind]));
 	set(all, "signed", json_boolean(is_signed));
 	set(all, "secret", number(token->secret_id));
-	set(all, "room", room ? json_string(room->config->name) : json_null());
-	set_key(all, token->kind == TOKEN_TICKET ? "key" : "session", token->key);
+	set(all, "room", room ? json_string(room->name) : json_null());
+	set_key(all, token->kind == TOKEN_PASS ? "session" : "key", token->key);
 	set_key(all, "visitor", token->visitor);
 	set(all, "issued", number(token->issued));
 	if (token->kind == TOKEN_TICKET) {
@@ -398,7 +438,9 @@ json_t *show_token(struct control *c, const struct token *token, bool is_signed)
 				ended_has(c->words.left, token->visitor));
 		return all;
 	}
-	set(all, "expires", number(token->expires));
+	set(all, "expires", token->expires ? number(token->expires) : json_null());
+	if (token->kind == TOKEN_INVITATION)
+		return all;
 	const char *stands = token->expires <= now_ms(c) / 1000      ? "run out"
 			     : ended_has(c->words.ended, token->key) ? "ended"
 								     : "inside";

@@ -11,6 +11,8 @@ struct token;
 // Each returns a new reference, never NULL (no memory: abort). Control thread only.
 json_t *show_rooms(struct control *c);
 json_t *show_room(struct control *c, struct control_room *room);
+// What rooms share.
+json_t *show_pools(struct control *c);
 json_t *show_workers(struct control *c);
 json_t *show_counters(struct control *c);
 json_t *show_origin(struct control *c);

@@ -9,6 +9,7 @@
 
 #include "dataplane/act.h"
 #include "dataplane/client.h"
+#include "dataplane/gate/lane.h"
 
 #include <assert.h>
 #include <string.h>
@@ -82,6 +83,9 @@ static enum http_result read_head(
 	item->answer = NULL;
 	item->answer_is_late = false;
 	gate_request_read(&w->snapshot->map, &item->head, item->scratch, &item->request);
+	if (item->request.room && item->request.room->lane_count > 0)
+		lane_enter(&item->head, conn->stream->peer.ip,
+			snapshot_is_trusted(w->snapshot, conn->stream->peer.ip), &item->request);
 	w->item_count++;
 	return HTTP_OK;
 }

@@ -275,8 +275,8 @@ static void update_available(struct claims *c, uint64_t now_ms)
 	c->has_room = c->store->status.free_count >= CLAIMS_ANSWERS_MAX;
 	for (uint32_t i = 0; i < c->rooms.count; i++) {
 		struct claims_rooms_entry *room = &c->rooms.entries[i];
-		bool is_available = room->is.state == GATE_OPEN && c->has_room && !c->is_away &&
-				    now_ms >= room->quiet_until_ms;
+		bool is_available = room->is.state == GATE_OPEN && !room->is.is_still &&
+				    c->has_room && !c->is_away && now_ms >= room->quiet_until_ms;
 		if (is_available == room->is_available)
 			continue;
 		room->is_available = is_available;
@@ -302,8 +302,7 @@ static void tick(struct claims *c, uint64_t now_ms)
 	}
 }
 
-// Answers to claims that were put off; what does not fit comes in the next turn.
-static void later(struct claims *c, uint64_t now_ms)
+static void later_of_each(struct claims *c, uint64_t now_ms)
 {
 	struct claims_answers *a = &c->answers;
 	for (uint32_t i = 0; i < c->rooms.count; i++) {
@@ -313,6 +312,17 @@ static void later(struct claims *c, uint64_t now_ms)
 				&a->workers[a->count]))
 			a->count++;
 	}
+}
+
+// Answers to claims that were put off; what does not fit comes in the next turn. Of rooms in one
+// pool it may be the turn of one that was asked already.
+static void later(struct claims *c, uint64_t now_ms)
+{
+	uint32_t before;
+	do {
+		before = c->answers.count;
+		later_of_each(c, now_ms);
+	} while (c->answers.count > before);
 }
 
 static void collect_room(struct claims *c, struct claims_rooms_entry *room)
@@ -416,12 +426,14 @@ void claims_set_rooms(struct claims *c, const struct claims_room *rooms, uint32_
 	claims_rooms_set(&c->rooms, rooms, count, c->quiet_until_ms);
 }
 
-bool claims_set_state(struct claims *c, uint32_t line_id, uint8_t state)
+bool claims_set_state(struct claims *c, uint32_t line_id, uint8_t state, bool is_still)
 {
 	struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, line_id);
-	if (room)
-		room->is.state = state; // its controller hears of it with the next turn
-	return room != NULL;
+	if (!room)
+		return false;
+	room->is.state = state; // its controller hears of it with the next turn
+	room->is.is_still = is_still;
+	return true;
 }
 
 // Nobody new until every pass of the room that nobody knows has expired, on a full second.

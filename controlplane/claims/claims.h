@@ -73,6 +73,7 @@ struct claims_room {
 	uint8_t state; // enum gate_room_state
 	struct controller *controller;
 	struct place_line *line;
+	bool is_still; // by its mode: nobody is called or admitted, and no turn ends
 };
 
 struct claims_plan {
@@ -119,8 +120,8 @@ void claims_destroy(struct claims *c);
 // touched again. claims_restore() follows. Not while busy.
 void claims_set_rooms(struct claims *c, const struct claims_room *rooms, uint32_t count);
 
-// A command changed the room's state. Returns false if no room has this line.
-bool claims_set_state(struct claims *c, uint32_t line_id, uint8_t state);
+// A command changed the room's state or mode. Returns false if no room has this line.
+bool claims_set_state(struct claims *c, uint32_t line_id, uint8_t state, bool is_still);
 
 // Raise threshold and floor of a line to what the store knows. Before its controller is created.
 // Returns 0 or -errno.

@@ -32,9 +32,18 @@ struct bucket bucket_make(
 	struct bucket bucket = make_empty(count, period_ms, burst);
 	bucket.now_ms = now_ms;
 	bucket.level = full_level(&bucket);
-	if (count > 0 && full_ms > now_ms)
-		bucket.level -= units_within(&bucket, full_ms - now_ms, bucket.level);
+	bucket_delay(&bucket, full_ms);
 	return bucket;
+}
+
+void bucket_delay(struct bucket *bucket, uint64_t full_ms)
+{
+	const uint64_t full = full_level(bucket);
+	if (bucket->count == 0 || full_ms <= bucket->now_ms)
+		return;
+	const uint64_t level = full - units_within(bucket, full_ms - bucket->now_ms, full);
+	if (level < bucket->level)
+		bucket->level = level;
 }
 
 void bucket_refill(struct bucket *bucket, uint64_t now_ms)

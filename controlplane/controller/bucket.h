@@ -33,5 +33,8 @@ bool bucket_take(struct bucket *bucket);
 // When it will be full, rounded up.
 uint64_t bucket_full_ms(const struct bucket *bucket);
 
+// It will not be full before `full_ms`.
+void bucket_delay(struct bucket *bucket, uint64_t full_ms);
+
 // Other limits, keeping the people in it, as far as there is room; full if there was no limit.
 void bucket_set(struct bucket *bucket, uint32_t count, uint32_t period_ms, uint32_t burst);

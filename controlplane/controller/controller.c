@@ -13,11 +13,24 @@
 #include "dataplane/gate/pace.h"
 #include "dataplane/gate/place.h"
 
-static void check_limits(const struct controller_limits *limits)
+#define MINUTE_MS 60000u
+
+struct pool_limits controller_pool_limits(const struct controller_limits *limits)
 {
-	assert(limits->burst > 0);
-	assert(limits->rate_count == 0 || limits->rate_period_ms > 0);
 	assert(limits->claim_s <= UINT32_MAX / 1000);
+	return (struct pool_limits){.capacity = limits->capacity,
+		.rate_count = limits->rate_count,
+		.rate_period_ms = limits->rate_period_ms,
+		.burst = limits->burst,
+		.all = {limits->batch_count, limits->batch_period_ms},
+		.direct = {limits->inflow, MINUTE_MS}};
+}
+
+static struct pool_words words_of(const struct place_line *line)
+{
+	return (struct pool_words){.full_ms = atomic_load(&line->bucket_full_ms),
+		.all = atomic_load(&line->batch_used),
+		.direct = atomic_load(&line->inflow_used)};
 }
 
 // The line as the process before this one left it.
@@ -42,7 +55,8 @@ static void take_over(struct controller *c)
 struct controller *controller_create(const struct controller_limits *limits,
 	const struct controller_bounds *bounds, struct place_line *line, uint64_t now_ms)
 {
-	check_limits(limits);
+	const struct pool_limits own = controller_pool_limits(limits);
+	const struct pool_words words = words_of(line);
 	struct controller *c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
@@ -50,6 +64,7 @@ struct controller *controller_create(const struct controller_limits *limits,
 	c->line = line;
 	c->now_ms = now_ms;
 	c->available = true;
+	pool_init(&c->own, &own, &words, now_ms);
 	if (!sessions_init(&c->sessions, bounds->sessions_max, bounds->seed) ||
 		!present_init(&c->present, bounds->present_max, bounds->seed + 3) ||
 		!later_init(&c->later, bounds->later_max, bounds->seed + 4) ||
@@ -57,10 +72,11 @@ struct controller *controller_create(const struct controller_limits *limits,
 		controller_destroy(c);
 		return NULL;
 	}
-	c->bucket = bucket_make(limits->rate_count, limits->rate_period_ms, limits->burst,
-		atomic_load(&line->bucket_full_ms), now_ms);
+	c->own.present = &c->present;
+	c->own.sessions = &c->sessions;
+	c->own.freed = &c->freed;
+	c->sessions.pool = &c->own;
 	calls_init(&c->calls, now_ms);
-	tally_init(&c->admitted, now_ms);
 	tally_init(&c->freed, now_ms);
 	take_over(c);
 	flow_init(&c->flow, c->threshold_rank, now_ms);
@@ -71,6 +87,7 @@ void controller_destroy(struct controller *c)
 {
 	if (!c)
 		return;
+	pool_join(&c->own, NULL, 1, 1, NULL);
 	sessions_fini(&c->sessions);
 	present_fini(&c->present);
 	later_fini(&c->later);
@@ -88,13 +105,25 @@ static bool flow_alike(const struct controller_limits *a, const struct controlle
 void controller_set_limits(
 	struct controller *c, const struct controller_limits *limits, uint64_t now_ms)
 {
-	check_limits(limits);
+	const struct pool_limits own = controller_pool_limits(limits);
 	state_advance(c, now_ms);
 	if (!flow_alike(limits, &c->limits))
 		flow_init(&c->flow, c->threshold_rank, state_available_ms(c));
 	c->limits = *limits;
-	bucket_set(&c->bucket, limits->rate_count, limits->rate_period_ms, limits->burst);
-	atomic_store(&c->line->bucket_full_ms, bucket_full_ms(&c->bucket));
+	pool_set_limits(&c->own, &own, c->now_ms);
+	state_keep_words(c);
+}
+
+void controller_join(struct controller *c, struct pool *pool, uint32_t priority, uint32_t weight,
+	uint64_t now_ms)
+{
+	const struct pool before = c->own;
+	const struct pool_words words = words_of(c->line);
+	state_advance(c, now_ms);
+	pool_join(&c->own, pool, priority, weight, &words);
+	if (pool != before.parent || priority != before.priority || c->own.stride != before.stride)
+		flow_init(&c->flow, c->threshold_rank, state_available_ms(c));
+	state_keep_words(c);
 }
 
 // Nobody will come with this ticket, and nobody has.
@@ -137,6 +166,7 @@ void controller_set_available(struct controller *c, bool available, uint64_t now
 	if (available && !c->available)
 		state_begin_anew(c);
 	c->available = available;
+	c->own.is_closed = !available;
 }
 
 static struct claim_answer answer_to(const struct claim *claim)

@@ -1,10 +1,11 @@
 // The controller: who gets the next slot. A pure function of state, events and time.
 //
-// One controller steers one pool: its capacity, its rate, the sessions that hold slots, and the
-// line of the room that shares them. It moves the line's threshold and floor, keeps the present
-// ordered by key, reserves free slots for the smallest of them, and answers claims. No I/O and no
-// clock inside: time comes with each event, what must last leaves as changes, and what workers must
-// see is written to the line's words by controller_publish().
+// One controller steers one line: it knows the sessions that came through it, moves the line's
+// threshold and floor, keeps the present ordered by key, reserves free slots for the smallest of
+// them, and answers claims. Its limits, capacity and rate, hold for that line; slots shared with
+// other lines are those of a pool that it joins (pool.h). No I/O and no clock inside: time comes
+// with each event, what must last leaves as changes, and what workers must see is written to the
+// line's words by controller_publish().
 //
 //   capacity and rate ──┐
 //   claims ────────────▶│ present ─▶ reservations ─▶ grants ─▶ changes ─▶ (claims/) ─▶ store
@@ -39,6 +40,8 @@
 #define CONTROLLER_CHANGES_MAX 32768u // changes in one turn; full: nothing begins or ends in it
 
 struct controller;
+struct pool;
+struct pool_limits;
 
 // What the configuration says about the room. A reload may change any of it.
 struct controller_limits {
@@ -50,6 +53,8 @@ struct controller_limits {
 	uint32_t claim_s; // how long a turn waits to be taken
 	bool sliding;
 	bool direct; // newcomers may be admitted without a ticket while nobody waits
+	uint32_t batch_count, batch_period_ms; // people in each period since the epoch; 0: no limit
+	uint32_t inflow; // newcomers in each calendar minute; 0: no limit
 };
 
 // Hard bounds, fixed at creation; memory is 160 to 224 bytes for each session (hash tables are
@@ -95,6 +100,8 @@ struct controller_view {
 				  // a reservation; without one it cannot be
 	uint64_t sessions_full_total, present_full_total, left_full_total; // bounds met
 	uint64_t gaps_total; // outages noticed by the clock
+	uint32_t batch_left, inflow_left; // people of this period, of anybody and of newcomers;
+					  // UINT32_MAX: no limit
 	uint32_t slot_ms; // length of a slot of the line now
 	double yield; // observed share of the called that come
 	double outflow; // tickets per second that the threshold passes, measured
@@ -106,12 +113,22 @@ struct controller_view {
 struct controller *controller_create(const struct controller_limits *limits,
 	const struct controller_bounds *bounds, struct place_line *line, uint64_t now_ms);
 
+// The limits that a pool has in place of a line, where several lines share them.
+struct pool_limits controller_pool_limits(const struct controller_limits *limits);
+
 // Accepts NULL.
 void controller_destroy(struct controller *c);
 
 // Go by other limits from now on; who is inside stays.
 void controller_set_limits(
 	struct controller *c, const struct controller_limits *limits, uint64_t now_ms);
+
+// Share the slots and the rate of `pool` with the others that have joined it, besides keeping its
+// own limits; who is inside holds slots of that pool from now on. NULL: with nobody, as at first.
+//   priority, weight  as of pool_join()
+// The pool outlives the controller, or is left before.
+void controller_join(struct controller *c, struct pool *pool, uint32_t priority, uint32_t weight,
+	uint64_t now_ms);
 
 // Put back what the store knew, after a restart. Before the first tick.
 //   change  CONTROLLER_GRANTED: a session, whose slot is taken until it expires (or a claimed id,

@@ -9,6 +9,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "controlplane/controller/pool.h"
+
 #define ENDS_CHANGES_MAX (CONTROLLER_CHANGES_MAX / 2)
 #define PASS_MAX 4096u // keys that floor passes in one turn
 
@@ -118,7 +120,7 @@ static struct session *enter(struct sessions *s, const struct session *like)
 	idmap_insert(&s->by_visitor, session->visitor, id);
 	idmap_insert(&s->by_session, session->session, id);
 	due_set(&s->ends, id, session->expires * 1000ull);
-	s->taken++;
+	pool_take(s->pool);
 	return session;
 }
 
@@ -148,7 +150,7 @@ static void forget(struct sessions *s, struct session *session)
 static void leave_slot(struct sessions *s, struct session *session)
 {
 	session->state = SESSION_OVER;
-	s->taken--;
+	pool_give(s->pool);
 	due_remove(&s->ends, id_of(s, session));
 	idmap_remove(&s->by_session, session->session);
 }

@@ -27,9 +27,9 @@ struct session {
 };
 
 struct sessions {
+	struct pool *pool; // whose slots they take; set by the owner before the first one begins
 	struct session *records; // [0] is nobody
 	uint32_t used, given_back, count_max; // records ever used; the first of those free again
-	uint32_t taken; // slots
 	struct idmap by_visitor, by_session;
 	struct due ends; // of those that hold a slot
 	struct keyset claimed; // keys that floor has not passed

@@ -2,6 +2,8 @@
 
 #include "controlplane/controller/state.h"
 
+#include <stddef.h>
+
 #include "dataplane/gate/pace.h"
 
 #define DOOR_WAIT_MAX_MS 60000u
@@ -35,47 +37,22 @@ void state_advance(struct controller *c, uint64_t now_ms)
 		c->gaps_total++;
 		state_begin_anew(c);
 	}
-	bucket_refill(&c->bucket, c->now_ms);
+	pool_advance(&c->own, c->now_ms);
 	sessions_expire(&c->sessions, c->now_ms);
 	present_expire(&c->present, state_available_ms(c));
 }
 
-uint32_t state_free(const struct controller *c)
+void state_keep_words(struct controller *c)
 {
-	if (c->limits.capacity == 0)
-		return UINT32_MAX;
-	return c->limits.capacity > c->sessions.taken ? c->limits.capacity - c->sessions.taken : 0;
-}
-
-// Slots free now or becoming free within `ms`. Capacity may have been lowered below what is taken.
-static uint32_t slots_within(const struct controller *c, uint64_t ms, uint32_t ending_max)
-{
-	if (c->limits.capacity == 0)
-		return UINT32_MAX;
-	const double early = tally_rate(&c->freed, c->now_ms) * (double)ms / 1000;
-	uint64_t leaving =
-		sessions_ending(&c->sessions, c->now_ms + ms, ending_max) + (uint64_t)early;
-	if (leaving > c->sessions.taken)
-		leaving = c->sessions.taken;
-	const uint64_t staying = c->sessions.taken - leaving;
-	return c->limits.capacity > staying ? (uint32_t)(c->limits.capacity - staying) : 0;
-}
-
-uint32_t state_room_within(const struct controller *c, uint64_t ms, uint32_t ending_max)
-{
-	return least(slots_within(c, ms, ending_max), bucket_people_within(&c->bucket, ms));
+	const struct pool_words words = pool_words(&c->own);
+	atomic_store(&c->line->bucket_full_ms, words.full_ms);
+	atomic_store(&c->line->batch_used, words.all);
+	atomic_store(&c->line->inflow_used, words.direct);
 }
 
 uint32_t state_reserved(const struct controller *c)
 {
-	const struct bucket *b = &c->bucket;
-	if (b->count == 0)
-		return state_free(c);
-	// What comes in while they poll waits in the bucket, as far as that is deep enough.
-	const uint64_t a_poll = b->count * PACE_MIN_S * 1000 / b->period_ms;
-	const uint64_t beyond = a_poll > b->burst ? a_poll - b->burst : 0;
-	const uint64_t served = bucket_people(b) + 2 + beyond;
-	return (uint32_t)(served < state_free(c) ? served : state_free(c));
+	return pool_reserved(&c->own, present_count(&c->present) + 1);
 }
 
 uint64_t state_settled_from(const struct controller *c, uint64_t key)
@@ -84,12 +61,12 @@ uint64_t state_settled_from(const struct controller *c, uint64_t key)
 	return (uint64_t)left + sessions_claimed_from(&c->sessions, key);
 }
 
-bool state_nobody_waits(const struct controller *c)
+static bool is_settled(const struct controller *c)
 {
 	return place_total(c->line) <= c->floor_rank + state_settled_from(c, c->floor);
 }
 
-bool state_nobody_waited(const struct controller *c, uint64_t ms)
+static bool was_settled(const struct controller *c, uint64_t ms)
 {
 	const uint64_t key = place_key_of_ms(ms);
 	uint64_t before;
@@ -97,6 +74,46 @@ bool state_nobody_waited(const struct controller *c, uint64_t ms)
 	const uint64_t settled = state_settled_from(c, c->floor);
 	const uint64_t later = key > c->floor ? state_settled_from(c, key) : settled;
 	return before <= c->floor_rank + (settled - later);
+}
+
+// Whether nobody waits (or, of tickets drawn before `ms`, waited) in the lines of this pool.
+static bool nobody_in(const struct pool *pool, uint64_t ms)
+{
+	if (!pool_has_room_here(pool))
+		return true; // what they cannot have is not kept for them
+	if (pool->present) {
+		const struct controller *c =
+			(const void *)((const char *)pool - offsetof(struct controller, own));
+		return ms == UINT64_MAX ? is_settled(c) : was_settled(c, ms);
+	}
+	for (const struct pool *p = pool->first; p; p = p->next) {
+		if (!nobody_in(p, ms))
+			return false;
+	}
+	return true;
+}
+
+// The same of the lines that are joined to this one and of equal or higher class.
+static bool nobody_beside(const struct controller *c, uint64_t ms)
+{
+	for (const struct pool *own = &c->own; own->parent; own = own->parent) {
+		for (const struct pool *p = own->parent->first; p && p->priority <= own->priority;
+			p = p->next) {
+			if (p != own && !nobody_in(p, ms))
+				return false;
+		}
+	}
+	return true;
+}
+
+bool state_nobody_waits(const struct controller *c)
+{
+	return is_settled(c) && nobody_beside(c, UINT64_MAX);
+}
+
+bool state_nobody_waited(const struct controller *c, uint64_t ms)
+{
+	return was_settled(c, ms) && nobody_beside(c, ms);
 }
 
 uint64_t state_waiting(const struct controller *c)
@@ -111,16 +128,18 @@ uint32_t state_next_poll_after(const struct controller *c, uint32_t before)
 	const uint32_t reserved = state_reserved(c);
 	if (before < reserved)
 		return PACE_MIN_S;
-	// Half the time until a reservation is expected, so that few of them wait for their holder.
+	// Half the time until a reservation is expected, so that few of them wait for their holder;
+	// a quarter where others may leave theirs.
 	const uint64_t room = c->room_ahead > 0 ? c->room_ahead : 1;
-	const uint64_t half_ms = (before - reserved) * (uint64_t)c->ahead_ms / 2 / room;
-	return least((uint32_t)(half_ms / 1000) + PACE_MIN_S, CONTROLLER_NEXT_MAX_S);
+	const uint64_t wait_ms = (before - reserved) * (uint64_t)c->ahead_ms / room;
+	const uint64_t part_ms = wait_ms / (c->own.parent ? 4 : 2);
+	return least((uint32_t)(part_ms / 1000) + PACE_MIN_S, CONTROLLER_NEXT_MAX_S);
 }
 
 uint32_t state_door_wait_ms(const struct controller *c)
 {
 	const double people = present_count(&c->present) + calls_expected(&c->calls);
-	const double admits = tally_rate(&c->admitted, c->now_ms);
+	const double admits = tally_rate(&c->own.admitted, c->now_ms);
 	const double rate = admits > 0 ? admits : state_expected_outflow(c);
 	const double wait_ms = rate > 0 ? people * 1000 / rate : 0;
 	return wait_ms < DOOR_WAIT_MAX_MS ? (uint32_t)wait_ms : DOOR_WAIT_MAX_MS;
@@ -128,8 +147,5 @@ uint32_t state_door_wait_ms(const struct controller *c)
 
 double state_expected_outflow(const struct controller *c)
 {
-	const struct controller_limits *l = &c->limits;
-	if (l->rate_count > 0)
-		return l->rate_count * 1000.0 / l->rate_period_ms;
-	return l->capacity / (l->session_s > 0 ? (double)l->session_s : 1);
+	return pool_outflow(&c->own, c->limits.session_s, false);
 }

@@ -8,13 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "controlplane/controller/bucket.h"
 #include "controlplane/controller/calls.h"
 #include "controlplane/controller/controller.h"
 #include "controlplane/controller/flow.h"
 #include "controlplane/controller/holds.h"
 #include "controlplane/controller/keyset.h"
 #include "controlplane/controller/later.h"
+#include "controlplane/controller/pool.h"
 #include "controlplane/controller/present.h"
 #include "controlplane/controller/sessions.h"
 #include "controlplane/controller/tally.h"
@@ -35,7 +35,7 @@ struct controller {
 	uint32_t ahead_ms, room_ahead; // how far it looks ahead, and how many can be admitted in
 				       // that time, as of the last tick
 
-	struct bucket bucket;
+	struct pool own; // its limits and slots; what they are shared with is above it
 	struct sessions sessions;
 	struct present present;
 	struct later later;
@@ -45,7 +45,7 @@ struct controller {
 	struct holds crowded_out; // present who found no place: nobody behind them is granted
 	struct told told;
 	struct flow flow;
-	struct tally admitted, freed; // grants; slots that became free before the session's end
+	struct tally freed; // slots that became free before the session's end
 
 	uint64_t admitted_total, direct_total, undone_total, lapsed_total, left_total;
 	uint64_t overtakes_total, sessions_max_seen;
@@ -64,13 +64,8 @@ void state_advance(struct controller *c, uint64_t now_ms);
 // The line could not be polled and granted: all turns begin anew.
 void state_begin_anew(struct controller *c);
 
-// Slots free now; UINT32_MAX: no limit.
-uint32_t state_free(const struct controller *c);
-
-// People that could be admitted within `ms` from now, beginning now: slots free or becoming free
-// (up to `ending_max` of these), and the rate. UINT32_MAX: no limit. Steps are proportional to the
-// slots becoming free.
-uint32_t state_room_within(const struct controller *c, uint64_t ms, uint32_t ending_max);
+// What was taken of rates and quotas, into the line's words: before anybody hears of it.
+void state_keep_words(struct controller *c);
 
 // How many of the smallest present keys hold a reservation. A free slot is reserved; under a rate,
 // as many more as it serves while they poll once, since the bucket is charged when one comes.
@@ -79,11 +74,13 @@ uint32_t state_reserved(const struct controller *c);
 // Tickets with keys from `key` on that need not be waited for: used or given back.
 uint64_t state_settled_from(const struct controller *c, uint64_t key);
 
-// Whether every ticket drawn was used, given back, or has lapsed; of all that the word knows now.
+// Whether nobody stands before a newcomer: every ticket drawn was used, given back, or has lapsed,
+// of all that the words know now; in this line, and in those of equal or higher class that could
+// be admitted to the slots they share.
 bool state_nobody_waits(const struct controller *c);
 
-// Whether every ticket drawn before `ms` had been settled: tickets drawn later do not stand before
-// a newcomer who was told then that nobody waits.
+// The same of tickets drawn before `ms`: those drawn later do not stand before a newcomer who was
+// told then that nobody waits.
 bool state_nobody_waited(const struct controller *c, uint64_t ms);
 
 // Tickets at or beyond the threshold that were not given back.

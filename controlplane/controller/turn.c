@@ -22,12 +22,30 @@ static uint64_t tickets_to_call(const struct controller *c)
 	return room > people ? (uint64_t)ceil((room - people) / calls_yield(&c->calls)) : 0;
 }
 
+// People of the line besides the present, for whom lower classes wait: those expected, and those
+// who wait to be called. Nobody knows how many they are while the present find no place.
+static uint32_t people_coming(const struct controller *c)
+{
+	if (holds_first_key(&c->crowded_out, state_available_ms(c)) != UINT64_MAX)
+		return UINT32_MAX;
+	const double people =
+		calls_expected(&c->calls) + (double)state_waiting(c) * calls_yield(&c->calls);
+	return people < UINT32_MAX ? (uint32_t)ceil(people) : UINT32_MAX;
+}
+
 static void look_ahead(struct controller *c)
 {
 	const uint64_t half_claim_ms = c->limits.claim_s * 500ull;
 	c->ahead_ms =
 		half_claim_ms < CONTROLLER_AHEAD_MS ? (uint32_t)half_claim_ms : CONTROLLER_AHEAD_MS;
-	c->room_ahead = state_room_within(c, c->ahead_ms, ENDING_MAX);
+	if (!c->own.parent) {
+		c->room_ahead = pool_within(&c->own, c->ahead_ms, ENDING_MAX, c->now_ms);
+		return;
+	}
+	c->own.coming = people_coming(c);
+	pool_look_ahead(&c->own, CONTROLLER_AHEAD_MS, ENDING_MAX, c->now_ms);
+	const uint64_t ahead = (uint64_t)c->own.ahead * c->ahead_ms;
+	c->room_ahead = (uint32_t)((ahead + CONTROLLER_AHEAD_MS - 1) / CONTROLLER_AHEAD_MS);
 }
 
 // Tickets from the threshold to below `key` that were given back.

@@ -40,20 +40,22 @@ static bool is_on(const struct controller *c, const struct session *session)
 // There is a slot and a place in the rate for one more: take it.
 static bool admit(struct controller *c, const struct claim *claim, uint64_t session)
 {
-	if (state_free(c) == 0 || bucket_people(&c->bucket) == 0)
+	const bool is_direct = claim->kind == CLAIM_DIRECT;
+	const uint32_t people = is_direct ? pool_people_direct(&c->own) : pool_people(&c->own);
+	if (pool_free(&c->own) == 0 || people == 0)
 		return false;
 	if (!sessions_has_room(&c->sessions)) {
 		c->sessions_full_total++;
 		return false;
 	}
 	assert(session != 0);
-	bucket_take(&c->bucket);
-	atomic_store(&c->line->bucket_full_ms, bucket_full_ms(&c->bucket));
+	pool_charge(&c->own, is_direct, c->now_ms);
+	state_keep_words(c);
 	sessions_begin(&c->sessions, claim->visitor, session, claim->key, end_of_session(c));
-	assert(c->limits.capacity == 0 || c->sessions.taken <= c->limits.capacity);
-	if (c->sessions.taken > c->sessions_max_seen)
-		c->sessions_max_seen = c->sessions.taken;
-	tally_add(&c->admitted, c->now_ms);
+	for (const struct pool *p = &c->own; p; p = p->parent)
+		assert(p->limits.capacity == 0 || p->taken <= p->limits.capacity);
+	if (c->own.taken > c->sessions_max_seen)
+		c->sessions_max_seen = c->own.taken;
 	c->admitted_total++;
 	return true;
 }
@@ -71,14 +73,16 @@ static void become_present(struct controller *c, const struct claim *claim, uint
 	if (out == 0)
 		return;
 	c->present_full_total++;
+	c->own.coming = UINT32_MAX; // until the next tick
 	holds_add(&c->crowded_out, out, 2 * CONTROLLER_NEXT_MAX_S, now);
 }
 
-// Whether the caller holds a reservation, with `before` present of smaller keys.
+// Whether the caller holds a reservation, or will within `soon_ms`, with `before` present of
+// smaller keys.
 static bool holds_reservation(
-	const struct controller *c, const struct claim *claim, uint32_t before, uint32_t reserved)
+	const struct controller *c, const struct claim *claim, uint32_t before, uint64_t soon_ms)
 {
-	return before < reserved &&
+	return pool_reserves(&c->own, before, soon_ms, SOON_MAX, c->now_ms) &&
 	       claim->key <= holds_first_key(&c->crowded_out, state_available_ms(c));
 }
 
@@ -94,9 +98,12 @@ static bool is_served_soon(const struct controller *c, const struct claim *claim
 	const uint64_t until_ms = verdict_until_ms(c, claim);
 	if (until_ms <= c->now_ms)
 		return false;
-	const uint32_t soon = state_room_within(c, until_ms - c->now_ms, SOON_MAX);
-	const uint32_t reserved = state_reserved(c) > soon ? state_reserved(c) : soon;
-	return later_count(&c->later) < soon && holds_reservation(c, claim, before, reserved);
+	const uint64_t soon_ms = until_ms - c->now_ms;
+	for (const struct pool *p = &c->own; p; p = p->parent) {
+		if (later_count(&c->later) >= pool_within(p, soon_ms, SOON_MAX, c->now_ms))
+			return false;
+	}
+	return holds_reservation(c, claim, before, soon_ms);
 }
 
 static bool give_called(struct controller *c, const struct claim *claim, uint64_t session,
@@ -105,7 +112,7 @@ static bool give_called(struct controller *c, const struct claim *claim, uint64_
 	if (!present_has(&c->present, claim->key, claim->visitor))
 		calls_came(&c->calls, claim->key);
 	const uint32_t before = present_before(&c->present, claim->key, claim->visitor);
-	if (holds_reservation(c, claim, before, state_reserved(c)) && admit(c, claim, session)) {
+	if (holds_reservation(c, claim, before, 0) && admit(c, claim, session)) {
 		present_remove(&c->present, claim->key, claim->visitor);
 		c->overtakes_total += before > 0;
 		say(c, answer, CLAIM_GRANTED, sessions_of_visitor(&c->sessions, claim->visitor));

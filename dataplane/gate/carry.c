@@ -10,12 +10,14 @@
 
 #include "dataplane/gate/carry.h"
 
+#include "dataplane/gate/lane.h"
 #include "dataplane/gate/place.h"
 #include "dataplane/http/cookie.h"
 #include "dataplane/http/head.h"
 #include "dataplane/http/octet.h"
 
-static const struct span parameter = {"sluice_ticket", 13};
+static const struct span ticket_parameter = {"sluice_ticket", 13};
+static const struct span lane_parameter = {"sluice_lane", 11};
 
 static bool begins_with(struct span s, struct span start)
 {
@@ -61,21 +63,22 @@ static struct span parameter_take(struct span *query)
 	return taken;
 }
 
-// Whether a parameter of a query is `sluice_ticket`, with or without a value.
-static bool is_ticket(struct span taken)
+// Whether a parameter of a query has that name, with or without a value.
+static bool is_named(struct span taken, struct span name)
 {
-	return begins_with(taken, parameter) &&
-	       (taken.len == parameter.len || taken.at[parameter.len] == '=');
+	return begins_with(taken, name) && (taken.len == name.len || taken.at[name.len] == '=');
 }
 
-static uint32_t collect_query(struct span target, struct carried *found)
+// The first value of a parameter.
+static uint32_t collect_query(
+	struct span target, struct span name, enum token_kind kind, struct carried *found)
 {
 	for (struct span query = query_of(target); query.at;) {
 		struct span taken = parameter_take(&query);
-		if (!is_ticket(taken) || taken.len == parameter.len)
+		if (!is_named(taken, name) || taken.len == name.len)
 			continue;
-		struct span text = span_from(taken, parameter.len + 1);
-		*found = (struct carried){text, CARRY_QUERY, TOKEN_TICKET};
+		struct span text = span_from(taken, name.len + 1);
+		*found = (struct carried){text, CARRY_QUERY, kind};
 		return 1;
 	}
 	return 0;
@@ -87,7 +90,10 @@ uint32_t carry_collect(const struct http_head *head, const struct gate_room *roo
 	uint32_t count = 0;
 	count += collect_field(head, HTTP_FIELD_sluice_ticket, TOKEN_TICKET, found + count);
 	count += collect_field(head, HTTP_FIELD_sluice_pass, TOKEN_PASS, found + count);
-	count += collect_query(head->target, found + count);
+	count += collect_query(head->target, ticket_parameter, TOKEN_TICKET, found + count);
+	if (room->lane_count > 0)
+		count += collect_query(
+			head->target, lane_parameter, TOKEN_INVITATION, found + count);
 	uint32_t end = count + GATE_COOKIES_MAX;
 	struct cookie_walk walk = cookie_walk(head);
 	struct cookie cookie;
@@ -117,7 +123,7 @@ struct span carry_redirect(struct span target, char *out)
 	len += path.len;
 	for (char separator = '?'; query.at;) {
 		struct span taken = parameter_take(&query);
-		if (is_ticket(taken))
+		if (is_named(taken, ticket_parameter))
 			continue;
 		out[len++] = separator;
 		memcpy(out + len, taken.at, taken.len);
@@ -144,8 +150,8 @@ static bool is_stale(const struct gate_room *room, uint8_t kind, uint64_t now_s,
 	if (!room || !token_decode(text, &wire, &token))
 		return true;
 	*issued = token.issued;
-	if (token.kind != kind || token.line_id != room->line_id ||
-		token_is_dated_ahead(&token, now_s))
+	room = lane_of_line(room, token.line_id);
+	if (token.kind != kind || !room || token_is_dated_ahead(&token, now_s))
 		return true;
 	if (kind == TOKEN_PASS)
 		return token.expires <= now_s;
@@ -194,7 +200,7 @@ static uint32_t weigh_all(const struct gate_map *map, const struct http_head *he
 		if (!kind || !is_room_name(name))
 			continue;
 		const struct gate_room *of = gate_map_room(map, name);
-		one.is_own = of && of == room;
+		one.is_own = of && room && span_is_equal(of->name, room->name); // or its lane
 		one.is_stale = !one.is_own && is_stale(of, kind, now_s, cookie.value, &one.issued);
 		count = weigh(all, count, one);
 	}

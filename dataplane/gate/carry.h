@@ -1,7 +1,8 @@
 // Carrying: how visitors bring their tokens, and how they are rid of those that are no use.
 //
 // A token comes as a cookie (`sluice-t-ROOM`, `sluice-p-ROOM`), a header (`Sluice-Ticket`,
-// `Sluice-Pass`) or, a ticket only, once as the query parameter `sluice_ticket`. Browsers keep
+// `Sluice-Pass`) or, a ticket only, once as the query parameter `sluice_ticket`; an invitation into
+// a lane as `sluice_lane`. Browsers keep
 // cookies of rooms long gone and send them with each request, until the head is too large; so each
 // answer may expire some.
 #pragma once
@@ -15,7 +16,7 @@
 
 struct http_head;
 
-#define CARRY_TOKENS_MAX (GATE_COOKIES_MAX + 3) // cookies, two headers, one query parameter
+#define CARRY_TOKENS_MAX (GATE_COOKIES_MAX + 4) // cookies, two headers, two query parameters
 #define CARRY_NAMES_MAX 64u // sluice cookies weighed in one request; more are not looked at
 #define CARRY_STALE_MAX 32u // cookies expired in one answer; the rest with the next
 

@@ -348,8 +348,9 @@ static void decide_by_answer(struct decide_view *v)
 static void decide_newcomer(struct decide_view *v)
 {
 	const struct token newcomer = {.kind = TOKEN_TICKET, .visitor = v->in->fresh_visitor};
-	bool is_direct = v->room->mode == GATE_MODE_AUTO && v->room->state == GATE_OPEN &&
-			 v->may_claim && !v->in->is_draining && place_take_open(v->line);
+	bool takes = v->room->mode == GATE_MODE_AUTO || v->room->mode == GATE_MODE_PEAK;
+	bool is_direct = takes && v->room->state == GATE_OPEN && v->may_claim &&
+			 !v->in->is_draining && place_take_open(v->line);
 	if (is_direct)
 		claim(v, CLAIM_DIRECT, &newcomer);
 	else

@@ -58,6 +58,7 @@ void decide_gather_choose(struct decide_view *v)
 		uint64_t key;
 		bool is_undrawn;
 		if (token->state != GATE_TOKEN_VALID || token->token.kind != TOKEN_TICKET ||
+			token->token.line_id != v->room->line_id ||
 			!key_of(v, &token->token, &key, &is_undrawn) ||
 			!decide_view_is_good(v, key, token->token.visitor) ||
 			(v->ticket && key >= best))

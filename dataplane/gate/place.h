@@ -81,8 +81,9 @@ struct place_line {
 	_Atomic uint64_t open; // PLACE_OPEN_*; written: control; workers take from the count, mints
 			       // set the bit
 	_Atomic uint64_t wait_low; // expected wait until the line moves by one, low end, in
-				   // 2^-32 s; UINT64_MAX: unknown
-	_Atomic uint64_t wait_high; // the same, high end
+				   // 2^-32 s; UINT64_MAX: the range is unknown
+	_Atomic uint64_t wait_high; // the same, high end; it may be known for polls to go by
+				    // though the range is not
 	_Atomic uint32_t next_poll_after; // s, what `next` is told (1 to 10); written: control
 	_Atomic uint32_t door_wait_ms; // expected wait of the called for their slot, besides
 	uint32_t line_id; // whose line this is
@@ -98,7 +99,9 @@ struct place_line {
 	_Atomic uint64_t gathered; // who gathered and is not drawn; added to: workers
 	_Atomic(const struct draw_set *) drawn; // gatherings drawn, of this process: NULL when the
 						// file is opened; written: control
-	uint64_t reserved1[3];
+	uint64_t reserved1[2];
+	_Atomic uint64_t inflow_used; // newcomers admitted in this calendar minute (quota.h);
+				      // written: control, before the grant
 
 	// line 2: what control has counted
 	_Atomic uint64_t closed; // slots below this one are in the index; written: control
@@ -113,7 +116,8 @@ struct place_line {
 	_Atomic uint64_t kept_until_ms; // cluster time until which a ticket or pass of it may be
 					// good, should its room be configured no more; 0: not
 					// known; written: control
-	uint64_t reserved2;
+	_Atomic uint64_t batch_used; // people admitted in this period (quota.h); written: control,
+				     // before the grant
 
 	_Atomic uint64_t cells[PLACE_CELLS]; // slot << 24 | tickets, of slot % PLACE_CELLS;
 					     // written: mints (a maximum)

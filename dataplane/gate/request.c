@@ -12,6 +12,7 @@
 
 #include "dataplane/gate/request.h"
 
+#include "dataplane/gate/lane.h"
 #include "dataplane/http/accept.h"
 #include "dataplane/http/head.h"
 #include "dataplane/http/octet.h"
@@ -213,7 +214,7 @@ static void read_carried(const struct http_head *head, char *scratch, struct gat
 	for (uint32_t i = 0; i < request->token_count; i++) {
 		request->tokens[i].carried = found[i];
 		request->tokens[i].state = GATE_TOKEN_NONE;
-		if (found[i].carrier == CARRY_QUERY)
+		if (found[i].carrier == CARRY_QUERY && found[i].kind == TOKEN_TICKET)
 			request->redirect = carry_redirect(head->target, scratch);
 	}
 }
@@ -225,7 +226,9 @@ static const struct mac_key *token_read(struct gate_token *token, const struct g
 	const struct token *fields = &token->token;
 	if (!token_decode(token->carried.text, &token->wire, &token->token))
 		return NULL;
-	if (fields->kind != token->carried.kind || fields->line_id != room->line_id)
+	if (fields->kind != token->carried.kind)
+		return NULL;
+	if (fields->line_id != room->line_id && !lane_of_line(room, fields->line_id))
 		return NULL;
 	if (token_is_dated_ahead(fields, now_s))
 		return NULL;
@@ -261,10 +264,14 @@ uint32_t gate_request_tokens(struct gate_request *request, const struct token_se
 	return count;
 }
 
-// Of two valid tickets the smaller key counts; of equal ones that of the query, which is then taken
-// out of the address.
-static bool is_better_ticket(const struct gate_token *token, const struct gate_token *than)
+// Of two valid tickets one of a lane counts, then the smaller key; of equal ones that of the query,
+// which is then taken out of the address.
+static bool is_better_ticket(const struct gate_request *request, const struct gate_token *token,
+	const struct gate_token *than)
 {
+	const uint32_t line_id = request->room->line_id;
+	if (than && (token->token.line_id == line_id) != (than->token.line_id == line_id))
+		return than->token.line_id == line_id;
 	if (!than || token->token.key != than->token.key)
 		return !than || token->token.key < than->token.key;
 	return token->carried.carrier == CARRY_QUERY;
@@ -277,10 +284,32 @@ static bool is_better_pass(const struct gate_token *token, const struct gate_tok
 
 static void settle_one(struct gate_request *request, const struct gate_token *token)
 {
-	if (token->token.kind == TOKEN_TICKET && is_better_ticket(token, request->ticket))
+	if (token->token.kind == TOKEN_TICKET && is_better_ticket(request, token, request->ticket))
 		request->ticket = token;
+	if (token->token.kind == TOKEN_INVITATION)
+		request->invitation = token;
 	if (token->token.kind == TOKEN_PASS && is_better_pass(token, request->pass))
 		request->pass = token;
+}
+
+// Which line the visitor is in: that of the pass, else where an invitation leads, else that of the
+// ticket, else the one that such newcomers enter.
+static void settle_lane(struct gate_request *request, uint64_t now_s)
+{
+	const struct gate_token *invitation = request->invitation, *pass = request->pass;
+	if (invitation && invitation->token.expires > 0 && invitation->token.expires <= now_s)
+		invitation = NULL;
+	if (invitation && request->ticket &&
+		request->ticket->token.line_id != invitation->token.line_id)
+		request->ticket = NULL;
+	if (pass)
+		request->room = lane_of_line(request->room, pass->token.line_id);
+	else if (invitation)
+		request->room = lane_of_line(request->room, invitation->token.line_id);
+	else if (request->ticket)
+		request->room = lane_of_line(request->room, request->ticket->token.line_id);
+	else if (request->entry)
+		request->room = request->entry;
 }
 
 void gate_request_settle(
@@ -302,6 +331,8 @@ void gate_request_settle(
 		request->pass_over = request->pass;
 		request->pass = NULL;
 	}
+	if (request->room && request->room->lane_count > 0)
+		settle_lane(request, now_s);
 	request->takes_query = request->method == HTTP_GET && request->ticket &&
 			       request->ticket->carried.carrier == CARRY_QUERY;
 }

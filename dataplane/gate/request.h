@@ -79,7 +79,9 @@ struct gate_request {
 	bool has_other_cookies; // perhaps sluice cookies that are not `room`'s: ask
 				// carry_stale_find(); else it would find none
 	const struct gate_site *site; // NULL if none answers to the host
-	const struct gate_room *room; // GUARDED and the endpoints of a room; else NULL
+	const struct gate_room *room; // GUARDED and the endpoints of a room; else NULL. Once
+				      // settled perhaps a lane of it
+	const struct gate_room *entry; // the lane that a newcomer enters (lane.h); NULL: none
 	struct span host; // matched, normalised: the origin's Host; in the scratch
 	struct span target; // as sent, from its path on
 	struct span redirect; // the target without `sluice_ticket`, in the scratch; at == NULL if
@@ -88,6 +90,7 @@ struct gate_request {
 	// Settled. They point into `tokens`.
 	const struct gate_token *ticket; // valid, the smallest key; NULL: none
 	const struct gate_token *pass; // valid and not run out, the latest end; NULL: none
+	const struct gate_token *invitation; // into a lane, signed; NULL: none
 	const struct gate_token *pass_over; // if there is no `pass`: valid but run out
 	bool takes_query; // `ticket` came in the query of a GET: set its cookie, redirect
 

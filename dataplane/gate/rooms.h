@@ -11,11 +11,12 @@
 #include "drivers/span.h"
 
 struct gather;
+struct gate_lane;
 struct place_line;
 struct page;
 
 #define GATE_NAME_MAX 63 // bytes of a room's or site's name: letters, digits, '-', '_', '.'
-#define GATE_MAP_ROOMS_MAX 1024 // rooms in a configuration
+#define GATE_MAP_ROOMS_MAX 1024 // rooms in a configuration, with their lanes
 #define GATE_COOKIES_MAX 16 // sluice cookies looked at in one request
 
 enum gate_mode {
@@ -23,6 +24,7 @@ enum gate_mode {
 	GATE_MODE_ALWAYS, // everyone draws a place
 	GATE_MODE_OFF, // forwarded, counted
 	GATE_MODE_REJECT, // takes nobody now
+	GATE_MODE_PEAK, // direct while nobody waits and the minute's inflow is not used up
 };
 
 enum gate_room_state {
@@ -42,8 +44,9 @@ struct gate_room {
 	struct span name; // also in cookie names
 	struct span path; // plain string prefix, as configured
 	uint32_t line_id; // low 32 bits of XXH3-64 of the name
-	uint16_t index; // in the map
+	uint16_t index; // in the map; lanes are numbered behind all rooms
 	uint16_t site; // in the map
+	uint16_t lane_count;
 	uint16_t queue_status; // 200, 202, 429 or 503
 	uint8_t mode; // enum gate_mode
 	uint8_t state; // enum gate_room_state
@@ -60,6 +63,7 @@ struct gate_room {
 	struct place_line *line;
 	struct gather *gather; // NULL: nobody gathers here
 	const struct page *page; // the queue page, compiled
+	const struct gate_lane *lanes; // lane.h; of a lane none
 };
 
 struct gate_site {

@@ -42,6 +42,12 @@ static void store64(uint8_t *at, uint64_t value)
 	memcpy(at, &value, sizeof(value));
 }
 
+// A ticket has no end, a pass has one, an invitation may.
+static bool may_end(uint8_t kind, uint32_t expires)
+{
+	return kind == TOKEN_INVITATION || (kind == TOKEN_PASS) == (expires != 0);
+}
+
 bool token_decode(struct span text, struct token_wire *wire, struct token *token)
 {
 	struct token_wire read;
@@ -51,10 +57,10 @@ bool token_decode(struct span text, struct token_wire *wire, struct token *token
 	if (body[0] != TOKEN_VERSION || (body[3] & ~TOKEN_FLAGS_KNOWN) ||
 		(body[3] && body[2] != TOKEN_TICKET))
 		return false;
-	if (body[2] != TOKEN_TICKET && body[2] != TOKEN_PASS)
+	if (body[2] < TOKEN_TICKET || body[2] > TOKEN_INVITATION)
 		return false;
 	uint32_t expires = load32(body + 28);
-	if ((body[2] == TOKEN_PASS) != (expires != 0))
+	if (!may_end(body[2], expires))
 		return false;
 	*wire = read;
 	*token = (struct token){
@@ -108,9 +114,9 @@ bool token_is_signed(const struct token_wire *wire, const uint8_t tag[MAC_TAG_BY
 
 void token_pack(const struct token *token, uint8_t body[MAC_MESSAGE_BYTES])
 {
-	assert(token->kind == TOKEN_TICKET || token->kind == TOKEN_PASS);
+	assert(token->kind >= TOKEN_TICKET && token->kind <= TOKEN_INVITATION);
 	assert((token->flags & ~TOKEN_FLAGS_KNOWN) == 0);
-	assert((token->kind == TOKEN_PASS) == (token->expires != 0));
+	assert(may_end(token->kind, token->expires));
 	body[0] = TOKEN_VERSION;
 	body[1] = token->secret_id;
 	body[2] = token->kind;

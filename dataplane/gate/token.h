@@ -31,6 +31,7 @@
 enum token_kind {
 	TOKEN_TICKET = 1,
 	TOKEN_PASS = 2,
+	TOKEN_INVITATION = 3, // into a lane, of which it has the line id
 };
 
 // What a token says.
@@ -40,10 +41,10 @@ struct token {
 	uint8_t flags; // within TOKEN_FLAGS_KNOWN
 	uint32_t line_id; // low 32 bits of XXH3-64 of ROOM or ROOM/LANE
 	uint64_t key; // ticket: the place, or with TOKEN_FLAG_GATHERED the number of the
-		      // gathering; pass: the session id
+		      // gathering; pass: the session id; invitation: its own id
 	uint64_t visitor;
 	uint32_t issued; // unix s
-	uint32_t expires; // unix s; 0 for tickets, never 0 for passes
+	uint32_t expires; // unix s; 0 for tickets, never 0 for passes; invitation: 0: never
 };
 
 // The 48 bytes themselves. All zero is no token: version 0 does not exist.

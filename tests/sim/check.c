@@ -34,6 +34,35 @@ void check_fini(struct check *k)
 	free(k->admitted_session);
 }
 
+void check_pool_init(struct check_pool *p, const struct pool_limits *limits, uint32_t people_max)
+{
+	*p = (struct check_pool){.is_used = limits, .admitted_max = people_max};
+	if (limits)
+		p->limits = *limits;
+	p->admitted = calloc(people_max, sizeof(*p->admitted));
+}
+
+void check_pool_fini(struct check_pool *p)
+{
+	free(p->admitted);
+}
+
+void check_pool_limits(struct check_pool *p, const struct pool_limits *limits)
+{
+	p->limits = *limits;
+	p->limits_since = p->admitted_count;
+}
+
+void check_join(struct check *k, struct check_pool *p, uint32_t priority)
+{
+	if (!p->is_used)
+		return;
+	k->pool = p;
+	k->priority = priority;
+	k->next = p->lines;
+	p->lines = k;
+}
+
 static uint64_t available_ms(const struct check *k)
 {
 	return k->now_ms - k->off_ms;
@@ -97,6 +126,17 @@ static uint32_t taken(const struct check *k)
 	return count;
 }
 
+// The same of all lines that share a pool.
+static uint32_t taken_of_all(const struct check_pool *p, uint64_t now_ms)
+{
+	uint32_t count = 0;
+	for (const struct check *k = p->lines; k; k = k->next) {
+		for (uint32_t i = 0; i < k->active_count; i++)
+			count += !k->active[i].may_free && now_ms < k->active[i].expires * 1000ull;
+	}
+	return count;
+}
+
 // Invariant 2, rate: every window that ends with the admission just made.
 static void check_rate(struct check *k)
 {
@@ -126,10 +166,73 @@ static void check_order(struct check *k, uint64_t key, uint64_t visitor)
 	// Before this one was entered. Slots: each of them is reserved for one of the smaller.
 	if (l->capacity > 0)
 		CHECK(k, smaller < l->capacity - (taken(k) - 1));
+	if (k->pool && k->pool->limits.capacity > 0)
+		CHECK(k, smaller <
+				 k->pool->limits.capacity - (taken_of_all(k->pool, k->now_ms) - 1));
 	// A rate: those whom the bucket holds, two, and those whom one second brings beyond it.
 	const uint64_t a_second = l->rate_count ? l->rate_count * 1000ull / l->rate_period_ms : 0;
 	if (l->rate_count > 0)
 		CHECK(k, smaller < 2 + (a_second > l->burst ? a_second : l->burst));
+}
+
+// Invariant 2 of all lines together: capacity, and every window that ends with the admission just
+// made.
+static void enter_pool(struct check *k, uint64_t session)
+{
+	struct check_pool *p = k->pool;
+	const struct pool_limits *l = &p->limits;
+	const uint32_t taken = taken_of_all(p, k->now_ms);
+	CHECK(k, l->capacity == 0 || taken <= l->capacity);
+	p->taken_most = taken > p->taken_most ? taken : p->taken_most;
+	CHECK(k, p->admitted_count < p->admitted_max);
+	p->admitted[p->admitted_count++] =
+		(struct check_admission){k->now_ms, session, k->priority};
+	const uint32_t end = p->admitted_count;
+	if (l->rate_count == 0)
+		return;
+	for (uint32_t first = end; first-- > p->limits_since;) {
+		const uint64_t window = p->admitted[end - 1].at_ms - p->admitted[first].at_ms;
+		const uint64_t people = end - first;
+		CHECK(k, people * l->rate_period_ms <=
+				 window * l->rate_count + (uint64_t)l->burst * l->rate_period_ms);
+		if (people > 2000 + 2ull * l->burst)
+			break; // the windows beyond were looked at in parts
+	}
+}
+
+// Strict classes: each slot that is free is reserved for one of the present of higher classes, as
+// far as their own limits let them in.
+static void check_classes(const struct check *k)
+{
+	const struct check_pool *p = k->pool;
+	uint32_t higher = 0;
+	for (const struct check *other = p->lines; other; other = other->next) {
+		const bool is_limited = other->limits.capacity > 0 || other->limits.rate_count > 0;
+		if (other->priority < k->priority && !is_limited)
+			higher += other->present_count;
+	}
+	if (p->limits.capacity > 0)
+		CHECK(k, higher == 0 ||
+				 higher < p->limits.capacity - (taken_of_all(p, k->now_ms) - 1));
+	const uint64_t a_second =
+		p->limits.rate_count ? p->limits.rate_count * 1000ull / p->limits.rate_period_ms
+				     : 0;
+	const uint64_t burst = p->limits.burst;
+	if (p->limits.rate_count > 0)
+		CHECK(k, higher < 2 + (a_second > burst ? a_second : burst));
+}
+
+static void forget_shared(struct check_pool *p, uint64_t session)
+{
+	for (uint32_t i = p->admitted_count; i-- > 0;) {
+		if (p->admitted[i].session != session)
+			continue;
+		const size_t after = p->admitted_count - i - 1;
+		memmove(&p->admitted[i], &p->admitted[i + 1], after * sizeof(*p->admitted));
+		p->admitted_count--;
+		p->limits_since -= i < p->limits_since;
+		return;
+	}
 }
 
 static void enter(struct check *k, const struct claim_answer *answer)
@@ -155,6 +258,8 @@ static void enter(struct check *k, const struct claim_answer *answer)
 	k->admitted_session[k->admitted_count] = answer->session;
 	k->admitted_ms[k->admitted_count++] = k->now_ms;
 	check_rate(k);
+	if (k->pool)
+		enter_pool(k, answer->session);
 }
 
 void check_left(struct check *k, uint64_t visitor)
@@ -191,6 +296,8 @@ void check_answer(struct check *k, const struct claim *claim, const struct claim
 		enter(k, answer);
 		if (claim->kind == CLAIM_CALLED)
 			check_order(k, claim->key, claim->visitor);
+		if (claim->kind == CLAIM_CALLED && k->pool)
+			check_classes(k);
 		check_left(k, claim->visitor);
 		return;
 	case CLAIM_NEXT:
@@ -233,6 +340,8 @@ void check_freed(struct check *k, uint64_t session)
 
 static void forget_admission(struct check *k, uint64_t session)
 {
+	if (k->pool)
+		forget_shared(k->pool, session);
 	for (uint32_t i = k->admitted_count; i-- > 0;) {
 		if (k->admitted_session[i] != session)
 			continue;
@@ -312,7 +421,7 @@ void check_words(struct check *k, const struct place_line *line)
 	CHECK(k, line->floor <= line->threshold);
 	CHECK(k, k->forgotten == 0 || k->forgotten < line->floor);
 	CHECK(k, line->threshold <= place_key(line->closed, 0, 0));
-	CHECK(k, line->wait_low <= line->wait_high);
+	CHECK(k, line->wait_low == UINT64_MAX || line->wait_low <= line->wait_high);
 	CHECK(k, line->next_poll_after >= 1 && line->next_poll_after <= CONTROLLER_NEXT_MAX_S);
 	k->threshold = line->threshold;
 	k->floor = line->floor;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "controlplane/controller/controller.h"
+#include "controlplane/controller/pool.h"
 
 // A session as the world outside sees it.
 struct check_session {
@@ -25,8 +26,27 @@ struct check_present {
 	uint64_t until_ms; // on the available clock
 };
 
+struct check_admission {
+	uint64_t at_ms, session;
+	uint32_t priority;
+};
+
+// What several lines share, as the world outside sees it.
+struct check_pool {
+	struct pool_limits limits;
+	struct check_admission *admitted; // every admission, ascending
+	uint32_t admitted_count, admitted_max;
+	uint32_t limits_since; // index of the first admission under these limits
+	struct check *lines; // of the others
+	uint32_t taken_most;
+	bool is_used;
+};
+
 struct check {
 	uint64_t seed;
+	struct check_pool *pool; // with others; NULL: alone
+	struct check *next; // of the pool
+	uint32_t priority; // class there
 	struct controller_limits limits;
 	uint64_t limits_since; // index of the first admission under these limits
 	uint64_t now_ms, off_ms; // cluster time; of it, not available
@@ -57,6 +77,14 @@ void check_fail(const struct check *k, const char *what);
 void check_init(struct check *k, uint64_t seed, const struct controller_limits *limits,
 	uint32_t people_max);
 void check_fini(struct check *k);
+
+// A pool; `limits` NULL: there is none, and check_join() does nothing.
+void check_pool_init(struct check_pool *p, const struct pool_limits *limits, uint32_t people_max);
+void check_pool_fini(struct check_pool *p);
+void check_pool_limits(struct check_pool *p, const struct pool_limits *limits);
+
+// The line shares the pool, in a class.
+void check_join(struct check *k, struct check_pool *p, uint32_t priority);
 
 // An event of the controller at cluster time `now_ms`.
 void check_time(struct check *k, uint64_t now_ms);

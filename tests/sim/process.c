@@ -17,21 +17,37 @@ static uint64_t now(const struct world *w)
 	return world_cluster_ms(w);
 }
 
+static void start_room(struct world *w, struct world_room *room)
+{
+	const struct world_share *share = &w->plan.shares[room - w->rooms];
+	check_time(&room->check, now(w));
+	place_begin(room->line, now(w) / PLACE_SLOT_MS);
+	room->controller =
+		controller_create(&room->check.limits, &w->plan.bounds, room->line, now(w));
+	CHECK(&room->check, room->controller);
+	if (w->pool)
+		controller_join(room->controller, w->pool, share->priority, share->weight, now(w));
+}
+
 void process_start(struct world *w)
 {
-	check_time(&w->check, now(w));
-	place_begin(w->line, now(w) / PLACE_SLOT_MS);
-	w->controller = controller_create(&w->check.limits, &w->plan.bounds, w->line, now(w));
-	CHECK(&w->check, w->controller);
+	if (w->room_count > 1)
+		w->pool = pool_create(&w->shared.limits, now(w));
+	for (uint32_t i = 0; i < w->room_count; i++)
+		start_room(w, &w->rooms[i]);
 	for (uint32_t i = 0; i < w->visitor_max; i++) {
+		struct world_room *room = w->visitors[i].room;
 		if (w->store[i].kind != 0)
-			CHECK(&w->check, controller_restore(w->controller, &w->store[i], now(w)));
+			CHECK(&room->check,
+				controller_restore(room->controller, &w->store[i], now(w)));
 	}
-	controller_set_available(w->controller, w->available, now(w));
+	for (uint32_t i = 0; i < w->room_count; i++)
+		controller_set_available(w->rooms[i].controller, w->available, now(w));
 	for (uint32_t i = 0; i < w->ending_count; i++) { // their passes are refused still
-		controller_end(w->controller, w->ending[i].session, now(w));
+		controller_end(w->ending[i].room->controller, w->ending[i].session, now(w));
 		w->ending[i].turn = w->turns;
 	}
+	w->is_up = true;
 	w->generation++;
 	world_at(w, 1, WORLD_TURN, 0, 0, (uint32_t)w->generation);
 }
@@ -41,7 +57,7 @@ void process_start(struct world *w)
 static void keep_answer(
 	struct world *w, const struct claim *claim, const struct claim_answer *answer)
 {
-	check_answer(&w->check, claim, answer);
+	check_answer(&w->rooms[answer->room].check, claim, answer);
 	if (answer->verdict == CLAIM_GRANTED && answer->kind == CLAIM_DIRECT)
 		w->direct++;
 	w->answers[w->answer_count++] = *answer;
@@ -49,25 +65,27 @@ static void keep_answer(
 
 static void decide(struct world *w, const struct claim *claim)
 {
+	struct world_room *room = &w->rooms[claim->room];
 	struct claim_answer answer;
 	const uint64_t session = world_random(w, UINT64_MAX - 1) + 1;
 	switch (claim->kind) {
 	case CLAIM_LEAVE:
-		if (controller_leave(w->controller, claim->key, claim->visitor, now(w)))
-			check_left(&w->check, claim->visitor);
+		if (controller_leave(room->controller, claim->key, claim->visitor, now(w)))
+			check_left(&room->check, claim->visitor);
 		return;
 	case CLAIM_END:
-		if (!controller_end(w->controller, claim->session, now(w)))
+		if (!controller_end(room->controller, claim->session, now(w)))
 			return;
-		check_ended(&w->check, claim->session);
-		w->ending[w->ending_count++] = (struct world_ending){claim->session, w->turns};
+		check_ended(&room->check, claim->session);
+		w->ending[w->ending_count++] =
+			(struct world_ending){room, claim->session, w->turns};
 		return;
 	case CLAIM_GONE:
-		check_undone(&w->check, claim->session);
-		controller_gone(w->controller, claim->visitor, claim->session, now(w));
+		check_undone(&room->check, claim->session);
+		controller_gone(room->controller, claim->visitor, claim->session, now(w));
 		return;
 	default:
-		if (controller_claim(w->controller, claim, session, now(w), &answer))
+		if (controller_claim(room->controller, claim, session, now(w), &answer))
 			keep_answer(w, claim, &answer);
 		else
 			w->later++;
@@ -83,35 +101,39 @@ static void free_ended(struct world *w)
 			w->ending[kept++] = w->ending[i];
 			continue;
 		}
-		check_freed(&w->check, w->ending[i].session);
-		controller_free(w->controller, w->ending[i].session, now(w));
+		struct world_room *room = w->ending[i].room;
+		check_freed(&room->check, w->ending[i].session);
+		controller_free(room->controller, w->ending[i].session, now(w));
 	}
 	w->ending_count = kept;
 }
 
-static void answer_later_ones(struct world *w)
+static uint32_t answer_later_ones(struct world *w, struct world_room *room)
 {
 	struct claim_answer answer;
 	uint8_t worker;
-	while (controller_later(w->controller, now(w), &answer, &worker)) {
+	uint32_t count = 0;
+	while (controller_later(room->controller, now(w), &answer, &worker)) {
 		const struct claim claim = {.kind = answer.kind,
 			.key = answer.key,
 			.visitor = answer.visitor,
 			.request = answer.request,
 			.generation = answer.generation};
-		CHECK(&w->check, worker == 0);
+		CHECK(&room->check, worker == 0);
 		keep_answer(w, &claim, &answer);
+		count++;
 	}
+	return count;
 }
 
-static void commit(struct world *w)
+static void commit(struct world *w, struct world_room *room)
 {
 	const struct controller_change *changes;
-	const uint32_t count = controller_changes(w->controller, &changes);
+	const uint32_t count = controller_changes(room->controller, &changes);
 	for (uint32_t i = 0; i < count; i++) {
 		struct controller_change *record = &w->store[world_who(changes[i].visitor)];
-		check_change(&w->check, &changes[i]);
-		CHECK(&w->check,
+		check_change(&room->check, &changes[i]);
+		CHECK(&room->check,
 			record->kind != CONTROLLER_LEFT || changes[i].kind == CONTROLLER_FORGET);
 		*record = changes[i];
 		if (changes[i].kind == CONTROLLER_RENEWED)
@@ -130,34 +152,61 @@ static bool crash_now(struct world *w, enum world_crash at)
 	return true;
 }
 
+static void tick_room(struct world *w, struct world_room *room)
+{
+	if (room->refused_key != UINT64_MAX)
+		controller_refused(
+			room->controller, room->refused_key, room->refused_poll_after, now(w));
+	room->refused_key = UINT64_MAX;
+	room->refused_poll_after = 0;
+}
+
+// Whose turn it is may be in another room: until nobody is answered any more.
+static void answer_later_ones_of_all(struct world *w)
+{
+	for (uint32_t answered = 1; answered > 0;) {
+		answered = 0;
+		for (uint32_t i = 0; i < w->room_count; i++)
+			answered += answer_later_ones(w, &w->rooms[i]);
+	}
+}
+
+static void publish(struct world *w)
+{
+	for (uint32_t i = 0; i < w->answer_count; i++)
+		world_deliver(w, ANSWER_MS, &w->answers[i]);
+	for (uint32_t i = 0; i < w->room_count; i++) {
+		controller_publish(w->rooms[i].controller, false, now(w));
+		check_words(&w->rooms[i].check, w->rooms[i].line);
+	}
+}
+
 void process_turn(struct world *w, uint32_t generation)
 {
-	if (!w->controller || generation != (uint32_t)w->generation)
+	if (!w->is_up || generation != (uint32_t)w->generation)
 		return;
 	world_at(w, w->plan.turn_ms, WORLD_TURN, 0, 0, generation);
-	check_time(&w->check, now(w));
+	for (uint32_t i = 0; i < w->room_count; i++)
+		check_time(&w->rooms[i].check, now(w));
 	w->turns++;
 	w->answer_count = 0;
 	for (uint32_t i = 0; i < w->ring_count; i++)
 		decide(w, &w->ring[i]);
 	w->ring_count = 0;
-	if (w->refused_key != UINT64_MAX)
-		controller_refused(w->controller, w->refused_key, w->refused_poll_after, now(w));
-	w->refused_key = UINT64_MAX;
-	w->refused_poll_after = 0;
+	for (uint32_t i = 0; i < w->room_count; i++)
+		tick_room(w, &w->rooms[i]);
 	free_ended(w);
 	// Now and then the clock seems to go back.
-	controller_tick(w->controller, now(w) - (world_random(w, 20) ? 0 : 700));
-	answer_later_ones(w);
+	for (uint32_t i = 0; i < w->room_count; i++)
+		controller_tick(w->rooms[i].controller, now(w) - (world_random(w, 20) ? 0 : 700));
+	answer_later_ones_of_all(w);
 	if (crash_now(w, WORLD_BATCH_LOST))
 		return;
-	commit(w);
+	for (uint32_t i = 0; i < w->room_count; i++)
+		commit(w, &w->rooms[i]);
 	if (crash_now(w, WORLD_ANSWERS_LOST))
 		return;
-	for (uint32_t i = 0; i < w->answer_count; i++)
-		world_deliver(w, ANSWER_MS, &w->answers[i]);
-	controller_publish(w->controller, false, now(w));
-	check_words(&w->check, w->line);
+	publish(w);
 }
 
 // --- trouble
@@ -177,18 +226,27 @@ static void break_connections(struct world *w)
 	}
 }
 
+static void crash_room(struct world_room *room)
+{
+	controller_destroy(room->controller);
+	room->controller = NULL;
+	room->refused_key = UINT64_MAX;
+	room->refused_poll_after = 0;
+	check_crash(&room->check);
+}
+
 void process_crash(struct world *w)
 {
-	if (!w->controller)
+	if (!w->is_up)
 		return;
 	w->crashes++;
+	w->is_up = false;
 	w->crash_at = WORLD_NO_CRASH;
-	controller_destroy(w->controller);
-	w->controller = NULL;
+	for (uint32_t i = 0; i < w->room_count; i++)
+		crash_room(&w->rooms[i]);
+	pool_destroy(w->pool);
+	w->pool = NULL;
 	w->ring_count = 0;
-	w->refused_key = UINT64_MAX;
-	w->refused_poll_after = 0;
-	check_crash(&w->check);
 	break_connections(w);
 	world_at(w, 1 + world_random(w, DOWN_MAX_MS), WORLD_START, 0, 0, 0);
 }
@@ -197,30 +255,60 @@ void process_outage(struct world *w, bool begins)
 {
 	w->outages += begins;
 	w->available = !begins;
-	check_available(&w->check, w->available, now(w));
-	if (w->controller)
-		controller_set_available(w->controller, w->available, now(w));
+	for (uint32_t i = 0; i < w->room_count; i++) {
+		check_available(&w->rooms[i].check, w->available, now(w));
+		if (w->is_up)
+			controller_set_available(w->rooms[i].controller, w->available, now(w));
+	}
+}
+
+// Around what it was.
+static void vary(struct world *w, uint32_t *capacity, uint32_t *rate_count, uint32_t *burst)
+{
+	const bool is_limited = *capacity > 0;
+	if (*capacity > 0)
+		*capacity = (uint32_t)(*capacity / 2 + world_random(w, *capacity));
+	*capacity += is_limited && *capacity == 0;
+	if (*rate_count > 0)
+		*rate_count = (uint32_t)(1 + world_random(w, 2ull * *rate_count));
+	*burst = (uint32_t)(1 + world_random(w, 2ull * *burst));
+}
+
+static void reload_pool(struct world *w)
+{
+	struct pool_limits limits = w->plan.pool;
+	vary(w, &limits.capacity, &limits.rate_count, &limits.burst);
+	check_pool_limits(&w->shared, &limits);
+	if (!w->is_up)
+		return;
+	pool_set_limits(w->pool, &limits, now(w));
+	for (uint32_t i = 0; i < w->room_count;
+		i++) // some leave for a moment, all have new weights
+		for (uint32_t times = 1 + (uint32_t)world_random(w, 2); times > 0; times--)
+			controller_join(w->rooms[i].controller, times > 1 ? NULL : w->pool,
+				w->plan.shares[i].priority, 1 + (uint32_t)world_random(w, 5),
+				now(w));
 }
 
 void process_reload(struct world *w)
 {
-	struct controller_limits limits = w->plan.limits;
-	if (limits.capacity > 0)
-		limits.capacity =
-			(uint32_t)(limits.capacity / 2 + world_random(w, limits.capacity));
-	limits.capacity += w->plan.limits.capacity > 0 && limits.capacity == 0;
-	if (limits.rate_count > 0)
-		limits.rate_count = (uint32_t)(1 + world_random(w, 2ull * limits.rate_count));
-	limits.burst = (uint32_t)(1 + world_random(w, 2ull * limits.burst));
-	check_time(&w->check, now(w));
-	check_limits(&w->check, &limits);
-	if (w->controller)
-		controller_set_limits(w->controller, &limits, now(w));
+	for (uint32_t i = 0; i < w->room_count; i++) {
+		struct world_room *room = &w->rooms[i];
+		struct controller_limits limits = w->plan.limits;
+		vary(w, &limits.capacity, &limits.rate_count, &limits.burst);
+		check_time(&room->check, now(w));
+		check_limits(&room->check, &limits);
+		if (w->is_up)
+			controller_set_limits(room->controller, &limits, now(w));
+	}
+	if (w->room_count > 1)
+		reload_pool(w);
 }
 
 void process_release(struct world *w)
 {
-	check_time(&w->check, now(w));
-	if (w->controller)
-		controller_release(w->controller, 1 + world_random(w, 50), now(w));
+	struct world_room *room = &w->rooms[w->room_count > 1 ? world_random(w, w->room_count) : 0];
+	check_time(&room->check, now(w));
+	if (w->is_up)
+		controller_release(room->controller, 1 + world_random(w, 50), now(w));
 }

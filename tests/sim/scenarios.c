@@ -9,14 +9,14 @@
 
 #include "tests/sim/world.h"
 
-#define EXPECT(w, condition) CHECK(&(w)->check, condition)
+#define EXPECT(w, condition) CHECK(&(w)->rooms[0].check, condition)
 
 // Admissions from `from_ms` to before `to_ms` of virtual time (clocks do not step here).
 static uint32_t admitted_between(const struct world *w, uint64_t from_ms, uint64_t to_ms)
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < w->check.admitted_count; i++) {
-		const uint64_t at = w->check.admitted_ms[i] - w->start_ms;
+	for (uint32_t i = 0; i < w->rooms[0].check.admitted_count; i++) {
+		const uint64_t at = w->rooms[0].check.admitted_ms[i] - w->start_ms;
 		count += at >= from_ms && at < to_ms;
 	}
 	return count;
@@ -54,11 +54,11 @@ static void no_shows(void)
 	const uint32_t back = admitted_between(&w, 112000, 130000);
 	printf("  worst 5 s %u of 250, below 95 %% until %" PRIu64 " ms, then %.1f %%; all back: "
 	       "%.1f %%, most inside %u of 1200\n",
-		least, low_until, after / 20.0, back / 9.0, w.check.active_most);
+		least, low_until, after / 20.0, back / 9.0, w.rooms[0].check.active_most);
 	EXPECT(&w, low_until <= 70000);
 	EXPECT(&w, after >= 40 * 50 * 95 / 100);
 	EXPECT(&w, back >= 18 * 50 * 95 / 100);
-	EXPECT(&w, w.check.active_most <= 1200);
+	EXPECT(&w, w.rooms[0].check.active_most <= 1200);
 	world_fini(&w);
 }
 
@@ -92,7 +92,7 @@ static void use_of_the_rate(void)
 		const double share = admitted_between(&w, 1000, plan.duration_ms) / target;
 		printf("  %u in %u ms, burst %u: %.1f %%, each overtaking %.1f\n", cases[i].count,
 			cases[i].period_ms, cases[i].burst, share * 100,
-			(double)w.check.overtaken / (double)w.granted);
+			(double)w.rooms[0].check.overtaken / (double)w.granted);
 		EXPECT(&w, share >= 0.95);
 		EXPECT(&w, w.lapsed == 0);
 		world_fini(&w);
@@ -221,11 +221,157 @@ static void crowd(void)
 	const double rate = (double)w.granted / ((double)last_ms / 1000);
 	printf("  %" PRIu64 " admitted of 15000 in %" PRIu64 " ms, %.1f/s, most inside %u; %" PRIu64
 	       " polls, %" PRIu64 " overtook\n",
-		w.granted, last_ms, rate, w.check.active_most, w.polls, w.check.overtakes);
+		w.granted, last_ms, rate, w.rooms[0].check.active_most, w.polls,
+		w.rooms[0].check.overtakes);
 	EXPECT(&w, w.granted == 15000); // nobody is lost
 	EXPECT(&w, w.lapsed == 0);
 	EXPECT(&w, rate >= 95);
-	EXPECT(&w, w.check.active_most <= 400);
+	EXPECT(&w, w.rooms[0].check.active_most <= 400);
+	world_fini(&w);
+}
+
+// Admissions of a room from `from_ms` to before `to_ms`.
+static uint32_t admitted_in(const struct world *w, uint32_t room, uint64_t from_ms, uint64_t to_ms)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < w->rooms[room].check.admitted_count; i++) {
+		const uint64_t at = w->rooms[room].check.admitted_ms[i] - w->start_ms;
+		count += at >= from_ms && at < to_ms;
+	}
+	return count;
+}
+
+// Two rooms that share all there is, and more people than can be served.
+static struct world_plan two_rooms(
+	uint64_t seed, struct world_share first, struct world_share second)
+{
+	struct world_plan plan = world_everyday(seed);
+	plan.limits.rate_count = 0;
+	plan.limits.session_s = 20;
+	plan.room_count = 2;
+	plan.shares[0] = first;
+	plan.shares[1] = second;
+	plan.people = 8000;
+	plan.duration_ms = 200000;
+	plan.bounds.sessions_max = 20000;
+	return plan;
+}
+
+// Weights 3 and 1, in one class.
+static void pool_weights(void)
+{
+	static const struct {
+		struct pool_limits pool;
+		uint32_t no_show; // percent
+	} cases[] = {
+		{{.capacity = 200, .burst = 1}, 0},
+		{{.capacity = 12, .burst = 1}, 0},
+		{{.rate_count = 10, .rate_period_ms = 1000, .burst = 10}, 0},
+		{{.rate_count = 100, .rate_period_ms = 60000, .burst = 2}, 0},
+		{{.capacity = 200, .rate_count = 9, .rate_period_ms = 1000, .burst = 9}, 50},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct world w;
+		struct world_plan plan = two_rooms(60 + i,
+			(struct world_share){.priority = 1, .weight = 3, .people = 50},
+			(struct world_share){.priority = 1, .weight = 1, .people = 50});
+		plan.pool = cases[i].pool;
+		plan.no_show = cases[i].no_show / 100.0;
+		plan.duration_ms = plan.pool.rate_period_ms > 1000 ? 1200000 : 200000;
+		world_run(&w, &plan);
+		const double first = admitted_in(&w, 0, 5000, plan.duration_ms);
+		const double second = admitted_in(&w, 1, 5000, plan.duration_ms);
+		const struct pool_limits *l = &plan.pool;
+		const double seconds = (double)(plan.duration_ms - 5000) / 1000;
+		const double used = l->rate_count ? (first + second) * l->rate_period_ms /
+							    (1000.0 * l->rate_count * seconds)
+						  : slots_used(&w, 5000) / l->capacity;
+		printf("  case %zu: %.0f and %.0f, %.1f %% and %.1f %%; %.1f %% of what can be\n",
+			i, first, second, 100 * first / (first + second),
+			100 * second / (first + second), used * 100);
+		EXPECT(&w, first >= 0.73 * (first + second));
+		EXPECT(&w, first <= 0.77 * (first + second));
+		EXPECT(&w, used >= 0.96);
+		EXPECT(&w, w.lapsed == 0);
+		world_fini(&w);
+	}
+}
+
+// Of two rooms one runs empty: the other takes all at once, and gives its part back at once when
+// people come again.
+static void pool_flows_on(void)
+{
+	struct world w;
+	struct world_plan plan =
+		two_rooms(70, (struct world_share){.priority = 1, .weight = 3, .people = 10},
+			(struct world_share){.priority = 1, .weight = 1, .people = 90});
+	plan.pool = (struct pool_limits){.capacity = 200, .burst = 1};
+	plan.people = 5000;
+	world_run(&w, &plan);
+	// Waves of 200 every 20 s: the first, of some 480, is served with the fourth.
+	const uint32_t before = admitted_in(&w, 0, 10000, 55000);
+	const uint32_t after = admitted_in(&w, 0, 95000, 195000);
+	const uint32_t rest = admitted_in(&w, 1, 95000, 195000);
+	const double used = slots_used(&w, 5000) / plan.pool.capacity;
+	printf("  %u of 300 while there are people, %u after; the other %u of 1000; %.1f %% of the "
+	       "slots in use\n",
+		before, after, rest, used * 100);
+	EXPECT(&w, before >= 294 && before <= 364); // it has had less of the first 200
+	EXPECT(&w, after == 0);
+	EXPECT(&w, rest >= 960);
+	EXPECT(&w, used >= 0.96);
+	world_fini(&w);
+}
+
+// Class 2 gets nothing while class 1 has a line, and all that it leaves.
+static void pool_priority(void)
+{
+	struct world w;
+	struct world_plan plan =
+		two_rooms(80, (struct world_share){.priority = 1, .weight = 1, .people = 15},
+			(struct world_share){.priority = 2, .weight = 1000, .people = 85});
+	plan.pool = (struct pool_limits){.capacity = 200, .burst = 1};
+	world_run(&w, &plan);
+	// Waves of 200, every 21 s: some 1000 more of class 1, then class 2.
+	const uint32_t first = admitted_in(&w, 0, 10000, 100000);
+	const uint32_t starved = admitted_in(&w, 1, 1000, 100000);
+	const uint32_t second = admitted_in(&w, 1, 140000, 200000);
+	const double used = slots_used(&w, 5000) / plan.pool.capacity;
+	printf("  class 1 %u, class 2 %u, later %u of 600; %.1f %% of the slots in use\n", first,
+		starved, second, used * 100);
+	EXPECT(&w, first == 800);
+	EXPECT(&w, starved == 0);
+	EXPECT(&w, second >= 576);
+	EXPECT(&w, used >= 0.96);
+	world_fini(&w);
+}
+
+// A class 1 that trickles in does not wait for those of class 2, who get the rest.
+static void pool_trickle(void)
+{
+	struct world w;
+	struct world_plan plan =
+		two_rooms(90, (struct world_share){.priority = 1, .weight = 1, .people = 20},
+			(struct world_share){.priority = 2, .weight = 1, .people = 80});
+	plan.pool = (struct pool_limits){.capacity = 200, .burst = 1};
+	plan.arrivals = 20; // 4 a second of class 1, 16 of class 2, for 10 slots a second
+	plan.people = 4000;
+	world_run(&w, &plan);
+	uint64_t waited_ms = 0;
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < w.visitor_max; i++) {
+		const struct world_visitor *v = &w.visitors[i];
+		if (v->room != &w.rooms[0] || v->session == 0)
+			continue;
+		waited_ms += v->granted_ms - v->arrived_ms;
+		count++;
+	}
+	const double used = slots_used(&w, 20000) / plan.pool.capacity;
+	printf("  %u of class 1 waited for %.1f s; class 2 got %u; %.1f %% of the slots in use\n",
+		count, (double)waited_ms / count / 1000, admitted_in(&w, 1, 20000, 200000),
+		used * 100);
+	EXPECT(&w, waited_ms / count < 4000);
+	EXPECT(&w, used >= 0.96);
 	world_fini(&w);
 }
 
@@ -239,6 +385,10 @@ static const struct {
 	{"expected_wait", expected_wait},
 	{"tabs", tabs},
 	{"crowd", crowd},
+	{"pool_weights", pool_weights},
+	{"pool_flows_on", pool_flows_on},
+	{"pool_priority", pool_priority},
+	{"pool_trickle", pool_trickle},
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,8 @@
 // Many small worlds, each with its own troubles, all of them checked at every event.
 //
-//   sim_seeds            the seeds that every run of the tests takes
-//   sim_seeds FIRST N    N seeds from FIRST on; one of them alone replays what it did
+//   sim_seeds                the seeds that every run of the tests takes, of rooms alone and of
+//                            rooms that share a pool
+//   sim_seeds FIRST N [pool] N seeds from FIRST on; one of them alone replays what it did
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -56,14 +57,37 @@ static struct world_plan plan_of(uint64_t seed)
 	return plan;
 }
 
-int main(int argc, char **argv)
+// Two to four rooms in one pool; some of them keep limits of their own.
+static void share(struct world_plan *plan)
 {
-	const uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-	const uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 10) : argc > 1 ? 1 : SEEDS;
+	uint64_t r = plan->seed * 104729;
+	const struct controller_limits *l = &plan->limits;
+	plan->pool = (struct pool_limits){.capacity = l->capacity,
+		.rate_count = l->rate_count,
+		.rate_period_ms = l->rate_period_ms,
+		.burst = l->burst};
+	plan->room_count = 2 + (uint32_t)random_below(&r, WORLD_ROOMS_MAX - 1);
+	for (uint32_t i = 0; i < plan->room_count; i++) {
+		plan->shares[i] =
+			(struct world_share){.priority = 1 + (uint32_t)random_below(&r, 3),
+				.weight = 1 + (uint32_t)random_below(&r, 5),
+				.people = 100 / plan->room_count,
+				.until_ms = random_below(&r, 3) ? 0 : 5000};
+	}
+	if (random_below(&r, 3) > 0) {
+		plan->limits.capacity = 0;
+		plan->limits.rate_count = 0;
+	}
+}
+
+static void run(uint64_t first, uint64_t count, bool is_shared)
+{
 	struct world total = {0};
 	for (uint64_t seed = first; seed < first + count; seed++) {
 		struct world w;
-		const struct world_plan plan = plan_of(seed);
+		struct world_plan plan = plan_of(seed);
+		if (is_shared)
+			share(&plan);
 		world_run(&w, &plan);
 		total.tickets += w.tickets;
 		total.granted += w.granted;
@@ -77,11 +101,22 @@ int main(int argc, char **argv)
 		total.polls += w.polls;
 		world_fini(&w);
 	}
-	printf("seeds %" PRIu64 " to %" PRIu64 ": %" PRIu64 " tickets, %" PRIu64 " polls, %" PRIu64
-	       " admitted (%" PRIu64 " directly, %" PRIu64 " put off first), %" PRIu64
-	       " lapsed, %" PRIu64 " left, %" PRIu64 " undelivered, %" PRIu64 " crashes, %" PRIu64
-	       " outages\n",
-		first, first + count - 1, total.tickets, total.polls, total.granted, total.direct,
-		total.later, total.lapsed, total.left, total.gone, total.crashes, total.outages);
+	printf("%s, seeds %" PRIu64 " to %" PRIu64 ": %" PRIu64 " tickets, %" PRIu64
+	       " polls, %" PRIu64 " admitted (%" PRIu64 " directly, %" PRIu64
+	       " put off first), %" PRIu64 " lapsed, %" PRIu64 " left, %" PRIu64
+	       " undelivered, %" PRIu64 " crashes, %" PRIu64 " outages\n",
+		is_shared ? "pools" : "rooms", first, first + count - 1, total.tickets, total.polls,
+		total.granted, total.direct, total.later, total.lapsed, total.left, total.gone,
+		total.crashes, total.outages);
+}
+
+int main(int argc, char **argv)
+{
+	const uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+	const uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 10) : argc > 1 ? 1 : SEEDS;
+	if (argc <= 3)
+		run(first, count, false);
+	if (argc == 1 || argc > 3)
+		run(first, count, true);
 	return 0;
 }

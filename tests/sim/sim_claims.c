@@ -414,7 +414,7 @@ static void process_start(void)
 	w.claims = claims_create(
 		&plan, w.killable.store, &(struct claims_sets){w.ended, w.gone}, &seams);
 	CHECK(w.controller && w.claims);
-	struct claims_room room = {LINE, w.session_s, GATE_OPEN, w.controller, w.line};
+	struct claims_room room = {LINE, w.session_s, GATE_OPEN, w.controller, w.line, false};
 	claims_set_rooms(w.claims, &room, 1);
 	CHECK(claims_restore(w.claims, w.now_ms) == 0);
 	claims_turn(w.claims, NULL, 0, w.now_ms);

@@ -52,11 +52,11 @@ static void show_place(struct world *w, uint32_t who)
 {
 	struct world_visitor *v = &w->visitors[who];
 	uint64_t rank;
-	CHECK(&w->check, place_rank(w->line, v->key, &rank));
-	CHECK(&w->check, !v->has_rank || rank == v->rank);
-	const uint64_t before = w->line->threshold_rank;
+	CHECK(&v->room->check, place_rank(v->room->line, v->key, &rank));
+	CHECK(&v->room->check, !v->has_rank || rank == v->rank);
+	const uint64_t before = v->room->line->threshold_rank;
 	const uint64_t ahead = rank > before ? rank - before : 0;
-	CHECK(&w->check, !v->has_rank || ahead <= v->ahead);
+	CHECK(&v->room->check, !v->has_rank || ahead <= v->ahead);
 	v->rank = rank;
 	v->ahead = ahead;
 	v->has_rank = true;
@@ -65,8 +65,8 @@ static void show_place(struct world *w, uint32_t who)
 // Remember what a visitor reads about its wait, once the range is that of a steady line.
 static void show_wait(struct world *w, struct world_visitor *v)
 {
-	const struct place_line *line = w->line;
-	if (v->wait_ms || line->wait_high == UINT64_MAX ||
+	const struct place_line *line = v->room->line;
+	if (v->wait_ms || line->wait_low == UINT64_MAX ||
 		line->wait_high > line->wait_low + line->wait_low * 4 / 5)
 		return;
 	v->wait_ms = w->now_ms;
@@ -81,13 +81,14 @@ static void wait_on(struct world *w, uint32_t who, uint32_t tab)
 	show_place(w, who);
 	show_wait(w, v);
 	poll_later(w, who, tab,
-		pace_poll_after(v->ahead, w->line->wait_high, (uint32_t)world_random(w, 1u << 31)));
+		pace_poll_after(
+			v->ahead, v->room->line->wait_high, (uint32_t)world_random(w, 1u << 31)));
 }
 
 static void draw_ticket(struct world *w, uint32_t who)
 {
 	struct world_visitor *v = &w->visitors[who];
-	v->key = place_mint(w->line, cluster_slot(w), 3);
+	v->key = place_mint(v->room->line, cluster_slot(w), 3);
 	if (v->key == 0) { // full
 		go_away(v);
 		return;
@@ -109,6 +110,7 @@ static void park(struct world *w, uint32_t who, uint32_t tab, struct claim claim
 {
 	struct world_visitor *v = &w->visitors[who];
 	claim.request = who;
+	claim.room = (uint16_t)(v->room - w->rooms);
 	claim.generation = (++w->request_number) << 2 | tab;
 	claim.sent_ms = world_cluster_ms(w);
 	v->pending[tab] = claim.generation;
@@ -123,6 +125,7 @@ static void park(struct world *w, uint32_t who, uint32_t tab, struct claim claim
 static void report(struct world *w, uint8_t kind, const struct world_visitor *v)
 {
 	w->ring[w->ring_count++] = (struct claim){.kind = kind,
+		.room = (uint16_t)(v->room - w->rooms),
 		.key = v->key,
 		.visitor = v->id,
 		.session = v->session,
@@ -133,11 +136,11 @@ static void report(struct world *w, uint8_t kind, const struct world_visitor *v)
 static void refuse(struct world *w, uint32_t who, uint32_t tab)
 {
 	const struct world_visitor *v = &w->visitors[who];
-	const uint32_t poll_after = w->line->next_poll_after;
-	if (v->key < w->refused_key)
-		w->refused_key = v->key;
-	if (poll_after > w->refused_poll_after)
-		w->refused_poll_after = poll_after;
+	const uint32_t poll_after = v->room->line->next_poll_after;
+	if (v->key < v->room->refused_key)
+		v->room->refused_key = v->key;
+	if (poll_after > v->room->refused_poll_after)
+		v->room->refused_poll_after = poll_after;
 	poll_later(w, who, tab, poll_after);
 }
 
@@ -148,9 +151,9 @@ void visitor_arrive(struct world *w, uint32_t who)
 		return;
 	v->id = world_id(who);
 	v->arrived_ms = v->arrived_ms ? v->arrived_ms : w->now_ms;
-	if (!w->controller)
+	if (!w->is_up)
 		world_at(w, RETRY_S * 1000, WORLD_ARRIVE, who, 0, 0);
-	else if (place_take_open(w->line))
+	else if (place_take_open(v->room->line))
 		park(w, who, 0, (struct claim){.kind = CLAIM_DIRECT, .visitor = v->id});
 	else
 		draw_ticket(w, who);
@@ -164,7 +167,7 @@ static uint32_t another(struct world *w, uint32_t who)
 	if (w->visitor_count == w->visitor_max)
 		return NOBODY;
 	w->visitors[w->visitor_count] = (struct world_visitor){
-		.id = world_id(w->visitor_count), .arrived_ms = v->arrived_ms};
+		.room = v->room, .id = world_id(w->visitor_count), .arrived_ms = v->arrived_ms};
 	return w->visitor_count++;
 }
 
@@ -173,7 +176,7 @@ static uint32_t another(struct world *w, uint32_t who)
 static void lapse(struct world *w, struct world_visitor *v)
 {
 	const bool was_granted = w->store[world_who(v->id)].session != 0;
-	CHECK(&w->check, !v->obeys || was_granted); // invariant 1
+	CHECK(&v->room->check, !v->obeys || was_granted); // invariant 1
 	w->lapsed++;
 	go_away(v);
 }
@@ -186,21 +189,21 @@ void visitor_poll(struct world *w, uint32_t who, uint32_t tab)
 	if (v->state != WORLD_WAITING || v->pending[tab])
 		return;
 	w->polls++;
-	if (!w->controller || world_chance(w, w->plan.loses_answer)) {
+	if (!w->is_up || world_chance(w, w->plan.loses_answer)) {
 		const bool obeys = v->obeys;
 		try_again(w, who, tab);
-		v->obeys = w->controller ? v->obeys : obeys; // nobody lapses while it is down
+		v->obeys = w->is_up ? v->obeys : obeys; // nobody lapses while it is down
 		return;
 	}
 	if (world_chance(w, w->plan.leaves_line)) {
 		report(w, CLAIM_LEAVE, v);
 		w->left++;
 		go_away(v);
-	} else if (v->key < w->line->floor) {
+	} else if (v->key < v->room->line->floor) {
 		lapse(w, v);
-	} else if (v->key >= w->line->threshold) {
+	} else if (v->key >= v->room->line->threshold) {
 		wait_on(w, who, tab);
-	} else if (w->line->open & PLACE_OPEN_HOLD) {
+	} else if (v->room->line->open & PLACE_OPEN_HOLD) {
 		refuse(w, who, tab);
 	} else {
 		show_place(w, who);
@@ -208,7 +211,7 @@ void visitor_poll(struct world *w, uint32_t who, uint32_t tab)
 			(struct claim){.kind = CLAIM_CALLED,
 				.key = v->key,
 				.visitor = v->id,
-				.poll_after = w->line->next_poll_after});
+				.poll_after = v->room->line->next_poll_after});
 	}
 }
 
@@ -228,7 +231,7 @@ void visitor_timeout(struct world *w, uint32_t who, uint32_t tab, uint32_t numbe
 static void begin_shopping(struct world *w, uint32_t who, const struct claim_answer *answer)
 {
 	struct world_visitor *v = &w->visitors[who];
-	CHECK(&w->check, v->session == 0 || v->session == answer->session); // invariant 5
+	CHECK(&v->room->check, v->session == 0 || v->session == answer->session); // invariant 5
 	if (v->state == WORLD_SHOPPING)
 		return;
 	v->session = answer->session;
@@ -260,6 +263,7 @@ void visitor_answer(struct world *w, const struct claim_answer *answer)
 		if (answer->verdict == CLAIM_GRANTED) { // nobody is there to take it
 			w->gone++;
 			w->ring[w->ring_count++] = (struct claim){.kind = CLAIM_GONE,
+				.room = answer->room,
 				.visitor = answer->visitor,
 				.session = answer->session};
 		}
@@ -286,7 +290,7 @@ void visitor_answer(struct world *w, const struct claim_answer *answer)
 		draw_ticket(w, who);
 		return;
 	case CLAIM_RENEWED:
-		CHECK(&w->check, answer->expires >= v->expires);
+		CHECK(&v->room->check, answer->expires >= v->expires);
 		v->expires = answer->expires;
 		world_at(w, w->plan.limits.session_s * 600ull, WORLD_RENEW, who, 0, 0);
 		return;
@@ -303,7 +307,7 @@ void visitor_shop_ends(struct world *w, uint32_t who)
 	struct world_visitor *v = &w->visitors[who];
 	if (v->state != WORLD_SHOPPING)
 		return;
-	if (!w->controller) {
+	if (!w->is_up) {
 		world_at(w, RETRY_S * 1000, WORLD_SHOP_ENDS, who, 0, 0);
 		return;
 	}
@@ -319,7 +323,7 @@ void visitor_renew(struct world *w, uint32_t who)
 	if (v->state != WORLD_SHOPPING || world_cluster_ms(w) >= v->expires * 1000ull ||
 		world_chance(w, 0.3)) // stays away long enough
 		return;
-	if (!w->controller)
+	if (!w->is_up)
 		world_at(w, RETRY_S * 1000, WORLD_RENEW, who, 0, 0);
 	else
 		park(w, who, 0,

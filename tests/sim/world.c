@@ -114,7 +114,9 @@ static void plan_arrivals(struct world *w)
 		const double u = ((double)world_random(w, 1u << 30) + 1) / (1u << 30);
 		at = w->plan.arrivals > 0 ? at - log(u) * 1000 / w->plan.arrivals
 					  : (double)world_random(w, 1000);
-		world_at(w, (uint64_t)at, WORLD_ARRIVE, who, 0, 0);
+		const uint32_t until_ms = w->plan.shares[w->visitors[who].room - w->rooms].until_ms;
+		if (until_ms == 0 || at < until_ms)
+			world_at(w, (uint64_t)at, WORLD_ARRIVE, who, 0, 0);
 	}
 }
 
@@ -231,12 +233,36 @@ static void *array(size_t count, size_t bytes)
 	return at;
 }
 
+static void init_room(struct world *w, struct world_room *room)
+{
+	const struct world_plan *plan = &w->plan;
+	const uint32_t index = (uint32_t)(room - w->rooms);
+	room->refused_key = UINT64_MAX;
+	room->line = array(1, place_line_bytes(plan->entries_max));
+	place_line_init(room->line, 1 + index, plan->entries_max);
+	check_init(&room->check, plan->seed, &plan->limits, w->visitor_max);
+	check_join(&room->check, &w->shared, plan->shares[index].priority);
+}
+
+// By chance, as many of 100 as the plan says.
+static uint32_t room_of_share(struct world *w)
+{
+	if (w->room_count == 1)
+		return 0;
+	int64_t at = (int64_t)world_random(w, 100);
+	for (uint32_t i = 0; i < w->room_count; i++) {
+		at -= w->plan.shares[i].people;
+		if (at < 0)
+			return i;
+	}
+	return w->room_count - 1;
+}
+
 static void init(struct world *w, const struct world_plan *plan)
 {
 	*w = (struct world){.plan = *plan, .random = plan->seed, .now_ms = START_MS};
 	w->start_ms = w->now_ms;
 	w->available = true;
-	w->refused_key = UINT64_MAX;
 	w->visitor_max = 4 * plan->people + 16;
 	w->visitors = array(w->visitor_max, sizeof(*w->visitors));
 	w->visitor_count = plan->people;
@@ -245,9 +271,12 @@ static void init(struct world *w, const struct world_plan *plan)
 	w->answers = array(w->ring_max, sizeof(*w->answers));
 	w->store = array(w->visitor_max, sizeof(*w->store));
 	w->ending = array(w->visitor_max, sizeof(*w->ending));
-	w->line = array(1, place_line_bytes(plan->entries_max));
-	place_line_init(w->line, 1, plan->entries_max);
-	check_init(&w->check, plan->seed, &plan->limits, w->visitor_max);
+	w->room_count = plan->room_count ? plan->room_count : 1;
+	check_pool_init(&w->shared, plan->room_count ? &plan->pool : NULL, 2 * w->visitor_max);
+	for (uint32_t i = 0; i < w->room_count; i++)
+		init_room(w, &w->rooms[i]);
+	for (uint32_t who = 0; who < w->visitor_max; who++)
+		w->visitors[who].room = &w->rooms[room_of_share(w)];
 }
 
 void world_run(struct world *w, const struct world_plan *plan)
@@ -271,13 +300,17 @@ void world_run(struct world *w, const struct world_plan *plan)
 
 void world_fini(struct world *w)
 {
-	controller_destroy(w->controller);
-	check_fini(&w->check);
+	for (uint32_t i = 0; i < w->room_count; i++) {
+		controller_destroy(w->rooms[i].controller);
+		check_fini(&w->rooms[i].check);
+		free(w->rooms[i].line);
+	}
+	pool_destroy(w->pool);
+	check_pool_fini(&w->shared);
 	free(w->events);
 	free(w->ring);
 	free(w->answers);
 	free(w->store);
 	free(w->ending);
-	free(w->line);
 	free(w->visitors);
 }

@@ -12,16 +12,25 @@
 #include <stdint.h>
 
 #include "controlplane/controller/controller.h"
+#include "controlplane/controller/pool.h"
 #include "dataplane/gate/place.h"
 #include "tests/sim/check.h"
 
 #define WORLD_TABS_MAX 4u
+#define WORLD_ROOMS_MAX 4u
 
 // What happens in a run. Shares are 0 to 1; troubles are a minute.
 struct world_plan {
 	uint64_t seed;
-	struct controller_limits limits;
+	struct controller_limits limits; // of each room
 	struct controller_bounds bounds;
+	uint32_t room_count; // 0: one, that shares with nobody
+	struct pool_limits pool; // of all rooms together
+	struct world_share {
+		uint32_t priority, weight;
+		uint32_t people; // of 100 that come
+		uint32_t until_ms; // nobody new comes after this; 0: they do
+	} shares[WORLD_ROOMS_MAX];
 	uint32_t entries_max; // of the line's index
 	uint32_t people;
 	double arrivals; // a second; 0: all within the first second
@@ -46,6 +55,7 @@ enum world_state {
 };
 
 struct world_visitor {
+	struct world_room *room; // that it comes for
 	uint64_t id, key, session;
 	uint64_t rank, ahead; // as last shown
 	uint64_t arrived_ms, granted_ms, left_ms; // virtual time
@@ -76,7 +86,17 @@ enum world_crash {
 };
 
 struct world_ending {
+	struct world_room *room;
 	uint64_t session, turn;
+};
+
+// One of the rooms: its line, and who steers it.
+struct world_room {
+	struct place_line *line; // survives the process, as the file does
+	struct controller *controller; // NULL: the process is down
+	uint64_t refused_key; // smallest refused since the last turn; UINT64_MAX: none
+	uint32_t refused_poll_after;
+	struct check check;
 };
 
 struct world {
@@ -88,17 +108,18 @@ struct world {
 	uint32_t event_count, event_max;
 	uint64_t event_order;
 
-	struct place_line *line; // survives the process, as the file does
-	struct controller *controller; // NULL: the process is down
+	struct world_room rooms[WORLD_ROOMS_MAX];
+	uint32_t room_count;
+	struct pool *pool; // of all rooms; NULL: there is one, or the process is down
+	struct check_pool shared; // what they share, as seen from outside
+	bool is_up; // the process is
 	bool available, holds;
 	uint64_t generation; // of the process
 
-	struct claim *ring;
+	struct claim *ring; // claim.room: which
 	uint32_t ring_count, ring_max;
 	struct claim_answer *answers;
 	uint32_t answer_count;
-	uint64_t refused_key; // smallest refused since the last turn; UINT64_MAX: none
-	uint32_t refused_poll_after;
 
 	struct controller_change *store; // one record a visitor; kind 0: none
 	struct world_ending *ending; // sessions that were ended early and are not free yet
@@ -109,7 +130,6 @@ struct world {
 	struct world_visitor *visitors;
 	uint32_t visitor_count, visitor_max;
 	uint32_t request_number;
-	struct check check;
 
 	// What scenarios look at.
 	uint64_t tickets, granted, direct, lapsed, left, later, gone, crashes, outages, polls;

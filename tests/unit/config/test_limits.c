@@ -27,11 +27,13 @@ static const struct {
 	{"listen[].tls[].", "listen: [{tls: [{%s}]}]\n"},
 	{"http.", "http: {%s}\n"},
 	{"buffers.", "buffers: {%s}\n"},
+	{"pools[].", "pools: [{%s}]\n"},
 	{"sites[].", "sites: [{%s}]\n"},
 	{"sites[].origin.", "sites: [{origin: {%s}}]\n"},
 	{"sites[].origin.tls.", "sites: [{origin: {tls: {%s}}}]\n"},
 	{"sites[].rooms[].", "sites: [{rooms: [{%s}]}]\n"},
 	{"sites[].rooms[].events[].", "sites: [{rooms: [{events: [{%s}]}]}]\n"},
+	{"sites[].rooms[].lanes[].", "sites: [{rooms: [{lanes: [{%s}]}]}]\n"},
 };
 
 static const char *format_of(const struct key *key)

@@ -50,6 +50,7 @@ static void test_examples_are_good(void **state)
 	(void)state;
 	config_destroy(fixture_config(file_text(EXAMPLES "/sluice.yaml")));
 	config_destroy(fixture_config(file_text(EXAMPLES "/minimal.yaml")));
+	config_destroy(fixture_config(file_text(EXAMPLES "/club.yaml")));
 }
 
 // The example gives every key its default: it reads as the same configuration as a file that gives

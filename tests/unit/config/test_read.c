@@ -116,22 +116,15 @@ static const struct read_case {
 	// Keys of versions to come.
 	{"later keys at their values",
 		"dpdk: none\nstore: embedded\nstore_password_file: none\ncluster: none\n"
-		"pools: []\nlisten: [{address: '127.0.0.1:80', tls: none}]\n"
+		"listen: [{address: '127.0.0.1:80', tls: none}]\n"
 		"sites: [{name: shop, hosts: [a], origin: {servers: ['b:1']}, pages: none, rooms: "
-		"[{name: a, path: /a, pool: none, priority: 1, weight: 1, inflow: none, order: "
-		"arrival, window: none, window_max: 60s, batch: none, opens: none, closes: none, "
+		"[{name: a, path: /a, order: "
+		"arrival, window: none, window_max: 60s, opens: none, closes: none, "
 		"prequeue: none, lanes: []}]}]\n",
 		""},
 	{"the store", "store: redis://sluice@redis:6379/0\n" REST,
 		"t.yaml:1:8: store: 'redis://sluice@redis:6379/0' is not supported by this "
 		"version; allowed: embedded\n"},
-	{"pools", "pools: [{name: shop, capacity: 5}]\n" REST,
-		"t.yaml:1:1: pools: is not supported by this version; allowed: []\n"},
-	{"peak",
-		LISTEN "sites: [{name: shop, hosts: [a], origin: {servers: ['b:1']}, rooms: "
-		       "[{name: a, path: /a, mode: peak}]}]\n",
-		"t.yaml:2:96: sites[0].rooms[0].mode: 'peak' is not supported by this version; "
-		"allowed: auto, always, off or reject\n"},
 
 	{"all errors, in the order of the file",
 		"drain: 10\nlisten: [{address: here}]\nlog: loud\nsites:\n"

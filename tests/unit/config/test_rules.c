@@ -39,6 +39,72 @@ static const struct rule_case {
 } cases[] = {
 	{"good", IN_ROOT("#"), ""},
 
+	{"pools",
+		"pools: [{name: a, capacity: 9, rate: 60/min}, {name: b, rate: 1/s, burst: "
+		"3}]\n" IN_ROOM("pool: a\n        priority: 100\n        weight: 1000\n        "
+				"capacity: 9\n"
+				"        rate: 1/s"),
+		""},
+	{"a pool twice", IN_ROOT("pools: [{name: a, rate: 1/s},\n{name: a, capacity: 1}]"),
+		"t.yaml:2:8: pools[1].name: 'a' names two pools, first on line 1; allowed: once\n"},
+	{"a pool for more than fits",
+		"sessions_max: 10\n" IN_ROOT("pools: [{name: a, capacity: 11}]"),
+		"t.yaml:2:29: pools[0].capacity: '11' is above sessions_max; allowed: up to 10\n"},
+	{"an unknown pool", "pools: [{name: a, rate: 1/s}]\n" IN_ROOM("pool: b"),
+		"t.yaml:10:15: sites[0].rooms[0].pool: 'b' is no pool; allowed: the name of one of "
+		"`pools`\n"},
+	{"a class without a pool", IN_ROOM("priority: 2"),
+		"t.yaml:9:19: sites[0].rooms[0].priority: '2' needs a pool; allowed: with "
+		"`pool`\n"},
+	{"a weight without a pool", IN_ROOM("weight: 2"),
+		"t.yaml:9:17: sites[0].rooms[0].weight: '2' needs a pool; allowed: with `pool`\n"},
+	{"more than the pool holds",
+		"pools: [{name: a, capacity: 5, rate: 60/min}]\n" IN_ROOM(
+			"pool: a\n        capacity: 6\n        rate: 2/s"),
+		"t.yaml:11:19: sites[0].rooms[0].capacity: '6' is above that of its pool; allowed: "
+		"up to 5\n"
+		"t.yaml:12:15: sites[0].rooms[0].rate: '2/s' is above that of its pool; allowed: "
+		"up "
+		"to it\n"},
+
+	{"peak", IN_ROOM("mode: peak\n        inflow: 50/min"), ""},
+	{"peak without inflow", IN_ROOM("mode: peak"),
+		"t.yaml:9:15: sites[0].rooms[0].mode: 'peak' needs an inflow; allowed: with "
+		"`inflow`\n"},
+	{"inflow by the second", IN_ROOM("inflow: 5/s"),
+		"t.yaml:9:17: sites[0].rooms[0].inflow: '5/s' is not by the minute; allowed: as in "
+		"50/min\n"},
+	{"batches", IN_ROOM("batch: 1000 every 10m\n        batch_spread: true"), ""},
+	{"spread without a batch", IN_ROOM("batch_spread: true"),
+		"t.yaml:9:23: sites[0].rooms[0].batch_spread: 'true' needs a batch; allowed: with "
+		"`batch`\n"},
+	{"spread by two rates",
+		IN_ROOM("batch: 10 every 1m\n        batch_spread: true\n        rate: 1/s"),
+		"t.yaml:10:23: sites[0].rooms[0].batch_spread: 'true' is a rate; allowed: without "
+		"`rate`\n"},
+
+	{"lanes",
+		"trusted_proxies: [10.0.0.0/8]\n" IN_ROOM(
+			"line_weight: 2\n        lanes: [{name: a, header: X-Member, header_value: "
+			"gold},"
+			" {name: b, priority: 2, weight: 9, addresses: [10.1.0.0/16]}]"),
+		""},
+	{"a lane twice", IN_ROOM("lanes: [{name: a}, {name: a}]"),
+		"t.yaml:9:35: sites[0].rooms[0].lanes[1].name: 'a' names two lanes of the room; "
+		"allowed: once\n"},
+	{"shares without lanes", IN_ROOM("line_weight: 2\n        line_priority: 3"),
+		"t.yaml:9:22: sites[0].rooms[0].line_weight: '2' needs lanes; allowed: with "
+		"`lanes`\n"
+		"t.yaml:10:24: sites[0].rooms[0].line_priority: '3' needs lanes; allowed: with "
+		"`lanes`\n"},
+	{"a header of anybody", IN_ROOM("lanes: [{name: a, header: X-Member}]"),
+		"t.yaml:9:35: sites[0].rooms[0].lanes[0].header: 'X-Member' is believed of nobody; "
+		"allowed: with `trusted_proxies`\n"},
+	{"a value of no header", IN_ROOM("lanes: [{name: a, header_value: x}]"),
+		"t.yaml:9:41: sites[0].rooms[0].lanes[0].header_value: 'x' needs a header; "
+		"allowed: "
+		"with `header`\n"},
+
 	{"driver without ports", IN_ROOT("driver: dpdk"),
 		"t.yaml:1:9: driver: 'dpdk' needs ports; allowed: with dpdk.ports\n"},
 	{"ports without the driver", IN_PORTS("{device: '01:00.0', addresses: [10.0.0.1/8]}"), ""},

@@ -113,7 +113,7 @@ static const struct number_case {
 	{ROOM, "mode", "always", NULL, CONFIG_MODE_ALWAYS},
 	{ROOM, "mode", "off", NULL, CONFIG_MODE_OFF},
 	{ROOM, "mode", "reject", NULL, CONFIG_MODE_REJECT},
-	{ROOM, "mode", "peak", "is not supported by this version", 0},
+	{ROOM, "mode", "peak", NULL, CONFIG_MODE_PEAK},
 	{ROOM, "mode", "false", "is not one of the words", 0},
 	{ROOM, "mode", "Auto", "is not one of the words", 0},
 	{ROOM, "on_store_loss", "hold", NULL, CONFIG_ON_STORE_LOSS_HOLD},
@@ -187,6 +187,40 @@ static const struct rate_case {
 	{"/s", "is not a rate", 0, 0},
 	{"many/s", "is not a rate", 0, 0},
 };
+
+static const struct rate_case batch_cases[] = {
+	{"1000 every 10m", NULL, 1000, 600000},
+	{"1 every 1s", NULL, 1, 1000},
+	{"1000000 every 1d", NULL, 1000000, 86400000},
+	{"none", NULL, 0, 0},
+	{"0 every 1s", "is too small", 0, 0},
+	{"1000001 every 1s", "is too large", 0, 0},
+	{"5 every 999ms", "has a period out of range", 0, 0},
+	{"5 every 1500ms", "has a period out of range", 0, 0},
+	{"5 every 25h", "has a period out of range", 0, 0},
+	{"5 every 10", "has no unit", 0, 0},
+	{"5 every m", "has no period", 0, 0},
+	{"5 each 10m", "is not a number of people every so long", 0, 0},
+	{"5  every 10m", "is not a number of people every so long", 0, 0},
+	{"many every 10m", "is not a number of people every so long", 0, 0},
+};
+
+static void test_batches(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(batch_cases) / sizeof(batch_cases[0]); i++) {
+		const struct rate_case *c = &batch_cases[i];
+		struct config_rate batch = {0};
+		const char *wrong = value_read(key_at(ROOM, "batch"), c->text, &arena, &batch);
+		print_message("'%s'\n", c->text);
+		if (c->wrong)
+			assert_string_equal(wrong, c->wrong);
+		else
+			assert_null(wrong);
+		assert_int_equal(batch.count, c->count);
+		assert_int_equal(batch.period_ms, c->period_ms);
+	}
+}
 
 static void test_rates(void **state)
 {
@@ -422,6 +456,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_rates),
+		cmocka_unit_test(test_batches),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_addresses_are_mapped),
 		cmocka_unit_test(test_numbers_survive_showing),

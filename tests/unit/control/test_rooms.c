@@ -3,6 +3,7 @@
 
 #include "controlplane/rooms.h"
 
+#include "controlplane/controller/pool.h"
 #include "controlplane/reload.h"
 #include "controlplane/turn.h"
 #include "dataplane/gate/ended.h"
@@ -75,6 +76,8 @@ static struct config_room room(const char *name, uint32_t line_id, uint64_t capa
 		.capacity = capacity,
 		.rate.period_ms = 1000,
 		.burst = 1,
+		.priority = 1,
+		.weight = 1,
 		.session_s = 60,
 		.claim_s = 60};
 }
@@ -154,8 +157,8 @@ static void test_reloads(void **state)
 		assert_null(rooms_find(&c, "derby"));
 		assert_ptr_equal(rooms_find(&c, "cup")->controller, cup);
 		assert_ptr_equal(rooms_find(&c, "cup")->config, &one->sites.at->rooms.at[0]);
-		assert_true(claims_set_state(c.claims, 8, GATE_OPEN));
-		assert_false(claims_set_state(c.claims, 7, GATE_OPEN));
+		assert_true(claims_set_state(c.claims, 8, GATE_OPEN, false));
+		assert_false(claims_set_state(c.claims, 7, GATE_OPEN, false));
 		claims_turn(c.claims, NULL, 0, clock_monotonic_us() / 1000);
 	}
 
@@ -169,11 +172,41 @@ static void test_reloads(void **state)
 	assert_int_equal(rooms_state(rooms_find(&c, "derby")), GATE_CLOSED);
 	assert_string_equal(rooms_find(&c, "derby")->message, "over");
 
+	// It shares a pool, with its slots; the pool goes, and it has its own again.
+	struct config_pool shop = {
+		.name = "shop", .capacity = 2, .rate.period_ms = 1000, .burst = 1};
+	two->pools = (struct config_pools){1, &shop};
+	two->sites.at->rooms.at[0].pool = two->sites.at->rooms.at[1].pool = "shop";
+	assert_int_equal(rooms_set(&c), 0);
+	assert_int_equal(c.pool_count, 1);
+	assert_int_equal(c.pools[0].pool->taken, 2);
+	shop.capacity = 5;
+	two->sites.at->rooms.at[1].pool = NULL;
+	assert_int_equal(rooms_set(&c), 0);
+	assert_int_equal(c.pools[0].pool->taken, 1);
+	assert_int_equal(c.pools[0].pool->limits.capacity, 5);
+
+	// A pool that was to come does not, when a room cannot be read.
+	memory.fails = STORE_GRANTED;
+	c.config = other;
+	other->sites.at->rooms.at[0].line_id = 9; // a new one
+	other->pools = (struct config_pools){1, &(struct config_pool){.name = "b", .burst = 1}};
+	assert_int_equal(rooms_set(&c), -EIO);
+	assert_string_equal(c.pools[0].name, "shop");
+	memory.fails = 0;
+	other->pools.count = 0;
+	other->sites.at->rooms.at[0].line_id = 7;
+
 	// It goes, and comes back.
+	two->pools.count = 0;
+	two->sites.at->rooms.at[0].pool = NULL;
+	c.config = two;
+	assert_int_equal(rooms_set(&c), 0);
+	assert_int_equal(c.pool_count, 0);
 	c.config = one;
 	assert_int_equal(rooms_set(&c), 0);
 	assert_null(rooms_find(&c, "derby"));
-	assert_false(claims_set_state(c.claims, 7, GATE_OPEN));
+	assert_false(claims_set_state(c.claims, 7, GATE_OPEN, false));
 	claims_turn(c.claims, NULL, 0, clock_monotonic_us() / 1000);
 	c.config = other;
 	assert_int_equal(rooms_set(&c), 0);

@@ -16,7 +16,7 @@
 static char *reading_guard, *reading_scratch;
 
 // Parse a head and read it as a request; the head, and the scratch, end at a guard.
-static inline void reading_text(struct gate_request *request, const char *text)
+static inline const struct http_head *reading_text(struct gate_request *request, const char *text)
 {
 	if (!reading_guard) {
 		reading_guard = guard_make();
@@ -31,14 +31,15 @@ static inline void reading_text(struct gate_request *request, const char *text)
 	memset(request, 0xee, sizeof(*request)); // nothing may be left as it was
 	gate_request_read(&town, &head,
 		reading_scratch - GATE_REQUEST_SCRATCH_BYTES(head.target.len), request);
+	return &head;
 }
 
 // The same from the lines' parts; `fields` are whole lines.
-static inline void reading_parts(
+static inline const struct http_head *reading_parts(
 	struct gate_request *request, const char *method, const char *target, const char *fields)
 {
 	static char text[GUARD_BYTES];
 	snprintf(text, sizeof(text), "%s %s HTTP/1.1\r\nHost: shop.example\r\n%s\r\n", method,
 		target, fields);
-	reading_text(request, text);
+	return reading_text(request, text);
 }

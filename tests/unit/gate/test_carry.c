@@ -112,10 +112,10 @@ static void finds_so_many_and_no_more(void **state)
 	parse(&head, "/derby?sluice_ticket=T", fields);
 	bool has_others;
 	assert_int_equal(carry_collect(&head, &town_rooms[TOWN_DERBY], found, &has_others),
-		CARRY_TOKENS_MAX);
+		CARRY_TOKENS_MAX - 1); // a room without lanes has no invitations
 	assert_true(has_others);
 	assert_true(span_is_equal(found[3].text, SPAN("0")));
-	assert_true(span_is_equal(found[CARRY_TOKENS_MAX - 1].text, SPAN("15")));
+	assert_true(span_is_equal(found[CARRY_TOKENS_MAX - 2].text, SPAN("15")));
 }
 
 static const struct {

@@ -106,7 +106,8 @@ static const struct {
 	{"version 2", 0, 2, false},
 	{"another secret", 1, 255, true},
 	{"kind 0", 2, 0, false},
-	{"kind 3", 2, 3, false},
+	{"an invitation without an end", 2, 3, true},
+	{"kind 4", 2, 4, false},
 	{"kind 255", 2, 255, false},
 	{"a pass without an end", 2, 2, false},
 	{"the first flag", 3, 1, true}, // of a ticket

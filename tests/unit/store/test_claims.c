@@ -76,18 +76,18 @@ static void a_room_is_known_by_its_line(void **state)
 static void closed_and_paused(void **state)
 {
 	(void)state;
-	assert_true(claims_set_state(turn_world.claims, 1, GATE_PAUSED));
-	assert_false(claims_set_state(turn_world.claims, 3, GATE_PAUSED));
+	assert_true(claims_set_state(turn_world.claims, 1, GATE_PAUSED, false));
+	assert_false(claims_set_state(turn_world.claims, 3, GATE_PAUSED, false));
 	struct claim claims[] = {turn_claim(CLAIM_CALLED, 1), turn_claim(CLAIM_DIRECT, 2)};
 	claims_turn(turn_world.claims, claims, 2, NOW); // already in this turn
 	turn_answers("0:1 next, 0:2 refused");
 	turn_diary("derby.off derby.hold");
-	claims_set_state(turn_world.claims, 1, GATE_CLOSED);
+	claims_set_state(turn_world.claims, 1, GATE_CLOSED, false);
 	claims_turn(turn_world.claims, claims, 2, NOW);
 	turn_answers("0:1 closed, 0:2 closed");
 	turn_with(turn_claim(CLAIM_RENEW, 1), 0); // who is inside stays
 	turn_answers("0:1 lapsed");
-	claims_set_state(turn_world.claims, 1, GATE_OPEN);
+	claims_set_state(turn_world.claims, 1, GATE_OPEN, false);
 	controller_stub_diary[0] = '\0';
 	claims_turn(turn_world.claims, claims, 1, NOW);
 	turn_answers("0:1 granted");

@@ -146,13 +146,13 @@ static void a_reload_keeps_what_stays(void **state)
 	(void)state;
 	assert_int_equal(claims_restore(turn_world.claims, NOW), 0);
 	turn_with(turn_claim(CLAIM_PASSED, 0), 0);
-	claims_set_state(turn_world.claims, 1, GATE_PAUSED);
+	claims_set_state(turn_world.claims, 1, GATE_PAUSED, false);
 	turn_idle(20);
 	controller_stub_diary[0] = '\0';
 	// `club` goes, `final` comes, and derby has another index.
 	struct controller final = {.name = "final", .is_available = true};
 	struct claims_room rooms[] = {
-		{5, SESSION_S, GATE_OPEN, &final, turn_world.lines[1]}, turn_derby()};
+		{5, SESSION_S, GATE_OPEN, &final, turn_world.lines[1], false}, turn_derby()};
 	rooms[1].state = GATE_PAUSED;
 	save_session(5, 10, NOW_S + 100, false); // it was here before
 	save_session(1, 11, NOW_S + 100, false); // known to the controller already
@@ -177,7 +177,7 @@ static void a_room_added_while_unsaved_is_quiet(void **state)
 	turn_with(turn_claim(CLAIM_DIRECT, 7), 0);
 	struct controller final = {.name = "final", .is_available = true};
 	struct claims_room rooms[] = {
-		turn_derby(), {5, SESSION_S, GATE_OPEN, &final, turn_world.lines[1]}};
+		turn_derby(), {5, SESSION_S, GATE_OPEN, &final, turn_world.lines[1], false}};
 	claims_set_rooms(turn_world.claims, rooms, 2);
 	assert_int_equal(claims_restore(turn_world.claims, NOW), 0);
 	turn_idle(20);

@@ -57,14 +57,14 @@ static const struct claims_plan plan = {
 
 struct claims_room turn_derby(void)
 {
-	return (struct claims_room){
-		1, CONTROLLER_STUB_SESSION_S, GATE_OPEN, &turn_world.derby, turn_world.lines[0]};
+	return (struct claims_room){1, CONTROLLER_STUB_SESSION_S, GATE_OPEN, &turn_world.derby,
+		turn_world.lines[0], false};
 }
 
 static struct claims_room club(void)
 {
-	return (struct claims_room){
-		2, 2 * CONTROLLER_STUB_SESSION_S, GATE_OPEN, &turn_world.club, turn_world.lines[1]};
+	return (struct claims_room){2, 2 * CONTROLLER_STUB_SESSION_S, GATE_OPEN, &turn_world.club,
+		turn_world.lines[1], false};
 }
 
 void turn_start(void)
