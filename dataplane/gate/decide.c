@@ -312,12 +312,13 @@ static void decide_by_ticket(struct decide_view *v)
 		return decide_tell(v, STATUS_rejected, NULL, decide_tell_rest(v));
 	if (!v->ticket)
 		return lapse(v);
-	if (v->room->state == GATE_BEFORE || v->is_gathered)
-		decide_gather_tell(v, &v->ticket->token);
-	else if (v->ticket->token.key < v->threshold)
+	bool is_called = v->ticket->token.key < v->threshold && v->room->state != GATE_BEFORE;
+	if (is_called && !v->is_gathered)
 		return decide_called(v);
-	else
+	if (v->room->gather)
 		decide_gather_tell(v, &v->ticket->token);
+	else
+		decide_tell(v, STATUS_waiting, &v->ticket->token, 0);
 	keep_ticket(v);
 }
 
