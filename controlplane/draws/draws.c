@@ -229,7 +229,7 @@ static void close_list(struct draws_line *l, uint64_t now_ms)
 {
 	struct gathering *g = l->open;
 	struct gather_ids *ids = g ? g->file.ids : NULL;
-	if (!g || l->closing || ids->first_slot == 0 ||
+	if (!g || l->closing || ids->first_slot == 0 || !l->has_wished ||
 		(l->wish.gathers && l->wish.epoch == ids->epoch))
 		return;
 	if (l->wish.gathers && l->wish.keeps_empty && joined(g) == 0) {
@@ -329,6 +329,7 @@ void draws_wish(struct draws_line *l, const struct draws_wish *wish)
 			   wish->salt_bytes != l->wish.salt_bytes ||
 			   memcmp(wish->salt, l->wish.salt, sizeof(wish->salt)) != 0;
 	l->wish = *wish;
+	l->has_wished = true;
 	if (has_changed)
 		inside_publish_words(l);
 }

@@ -12,6 +12,7 @@ struct draws_line {
 	struct draws_line *next;
 	struct gather words; // what workers see
 	struct draws_wish wish;
+	bool has_wished; // since the start: until then what was begun goes on
 
 	// The gatherings, each further than the one before.
 	struct gathering *prepared; // has a seed

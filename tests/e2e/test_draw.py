@@ -140,6 +140,7 @@ def test_kill_changes_nobodys_place(make, visitor, when):
     sluice.kill()
     sluice.start()
     draw = wait_for_draw(people[0])
+    assert time.time() >= at + 1  # a start opens nothing
     assert draw["commitment"] == commitment and draw["count"] == 15
     lines = people[0].client.get("/.sluice/derby/draw/keys").text.split()
     now = [one.status().json()["position"] for one in people]

@@ -346,6 +346,24 @@ static void the_salt_counts_as_of_the_closing(void **state)
 	assert_non_null(strstr(atomic_load(&draws_gather(line)->proof)->json, "\"count\":50"));
 }
 
+// After a start the rooms have not said yet what they wish.
+static void a_start_closes_no_list(void **state)
+{
+	(void)state;
+	wish.gathers = true;
+	wish.epoch = OPENS;
+	until_gathering();
+	for (int i = 0; i < 10; i++)
+		turn();
+	end_process();
+	begin_process();
+	for (int i = 0; i < 5; i++)
+		draws_turn(draws, w.now_ms += TURN_MS);
+	assert_true(look().is_gathering);
+	assert_int_equal(look().closing_epoch, 0);
+	assert_int_equal(look().epoch, OPENS);
+}
+
 static void windows_follow_each_other(void **state)
 {
 	(void)state;
@@ -418,6 +436,7 @@ int main(void)
 		STORY(a_seed_is_saved_before_anybody_gathers),
 		STORY(an_end_at_every_step),
 		STORY(the_salt_counts_as_of_the_closing),
+		STORY(a_start_closes_no_list),
 		STORY(windows_follow_each_other),
 		STORY(gathered_max_holds),
 	};
