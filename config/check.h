@@ -9,5 +9,8 @@ void check_run(struct reading *r);
 // Those of `driver: dpdk`.
 void check_ports(struct reading *r);
 
+// Those of a room's doors, events and windows.
+void check_doors(struct reading *r, const struct config_room *room);
+
 // Those of pools and of who shares them.
 void check_pools(struct reading *r);

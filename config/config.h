@@ -60,6 +60,17 @@ enum config_mode {
 	CONFIG_MODE_PEAK,
 };
 
+enum config_order {
+	CONFIG_ORDER_ARRIVAL,
+	CONFIG_ORDER_WINDOW, // drawn, window by window
+};
+
+enum config_event_order {
+	CONFIG_EVENT_ORDER_ROOM, // the room's
+	CONFIG_EVENT_ORDER_ARRIVAL,
+	CONFIG_EVENT_ORDER_WINDOW,
+};
+
 enum config_on_store_loss {
 	CONFIG_ON_STORE_LOSS_HOLD,
 };
@@ -212,6 +223,33 @@ struct config_origin {
 	uint64_t retry_ms; // for how long
 };
 
+// How long a window gathers: a time, or as many people; both 0: none.
+struct config_window {
+	uint64_t s;
+	uint64_t people;
+};
+
+// What holds from its gathering to its closing; 0, NULL and `room`: as the room has it.
+struct config_event {
+	const char *name; // NULL: none
+	uint64_t opens_s; // unix s
+	uint64_t closes_s; // unix s; 0: never
+	uint64_t prequeue_s; // how long before people gather
+	const char *salt; // hex
+	uint64_t capacity;
+	struct config_rate rate;
+	uint64_t burst;
+	uint64_t session_s;
+	enum config_event_order order;
+	struct config_window window;
+	const char *message;
+};
+
+struct config_events {
+	uint32_t count;
+	struct config_event *at;
+};
+
 // Capacity and rate of several rooms together.
 struct config_pool {
 	const char *name;
@@ -254,6 +292,14 @@ struct config_room {
 	uint64_t ticket_ttl_s;
 	uint64_t line_max; // people; 0: no limit
 	enum config_on_store_loss on_store_loss;
+	enum config_order order;
+	struct config_window window;
+	uint64_t window_max_s; // how long a window by number stays open
+	uint64_t opens_s; // unix s; 0: the doors are open
+	uint64_t closes_s; // unix s; 0: never
+	uint64_t prequeue_s; // how long before the opening people gather; 0: not at all
+	const char *salt; // hex; NULL: none
+	struct config_events events; // instead of these three
 	const char *pool; // NULL: none
 	uint64_t priority, weight; // in the pool
 	struct config_rate inflow; // newcomers a minute in mode peak; count 0: no limit
@@ -309,6 +355,7 @@ struct config {
 	uint64_t present_max; // per room
 	uint64_t left_max; // per room
 	uint64_t ended_max;
+	uint64_t gathered_max; // per room
 	struct config_pools pools;
 	struct config_sites sites;
 };
@@ -330,6 +377,7 @@ enum config_per {
 	CONFIG_PER_SESSION, // sessions_max of each room
 	CONFIG_PER_PRESENT, // present_max of each room
 	CONFIG_PER_LEFT, // left_max of each room
+	CONFIG_PER_GATHERED, // gathered_max of each room where people gather
 	CONFIG_PER_ENDED,
 	CONFIG_PER_PORT_BYTE, // what ports_bytes() of the bill says
 	CONFIG_PER_NETWORK_BYTE, // and network_bytes()
@@ -433,6 +481,9 @@ void config_bill_print(const struct config *config, const struct config_bill *bi
 // Its total, in bytes; UINT64_MAX if it does not fit.
 uint64_t config_bill_total(
 	const struct config *config, const struct config_bill *bill, uint32_t worker_count);
+
+// Whether people may gather in the room, before its doors open or in windows.
+bool config_room_gathers(const struct config_room *room);
 
 // The pool of that name, or NULL.
 const struct config_pool *config_find_pool(const struct config *config, const char *name);

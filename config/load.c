@@ -138,6 +138,9 @@ static void derive_lane(
 static void derive_room(struct config_room *room, struct arena *arena)
 {
 	derive_burst(&room->burst, &room->rate);
+	for (uint32_t i = 0; i < room->events.count; i++)
+		if (room->events.at[i].rate.count)
+			derive_burst(&room->events.at[i].burst, &room->events.at[i].rate);
 	if (room->name)
 		room->line_id = XXH3_64bits(room->name, strlen(room->name));
 	for (uint32_t i = 0; i < room->lanes.count; i++)

@@ -116,6 +116,7 @@ static void fill_room(struct owner *owner, const struct publish_input *input,
 	room->name = copy(owner, from->name);
 	room->path = copy(owner, from->path);
 	room->line_id = from->line_id;
+	from = now.config;
 	room->queue_status = (uint16_t)from->queue_status;
 	room->mode = now.mode;
 	room->state = now.state;
@@ -123,7 +124,10 @@ static void fill_room(struct owner *owner, const struct publish_input *input,
 	room->session_s = (uint32_t)from->session_s;
 	room->ticket_ttl_s = (uint32_t)from->ticket_ttl_s;
 	room->line_max = from->line_max ? from->line_max : UINT64_MAX;
+	room->opens_s = now.opens_s;
+	room->gathers_s = now.gathers_s;
 	room->line = now.line;
+	room->gather = now.gather;
 	room->page = input->page;
 	fill_message(owner, room, now.message);
 }
@@ -195,6 +199,7 @@ static void fill_lane(struct owner *owner, const struct publish_input *input,
 		(uint16_t)(config_room_count(input->config) + number_of_lane(input->config, from));
 	lane->room.line_id = from->line_id;
 	lane->room.line = input->line(input->context, from->line_id);
+	lane->room.gather = input->gather(input->context, from->line_id);
 }
 
 static void fill_lanes(struct owner *owner, const struct publish_input *input,

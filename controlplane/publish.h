@@ -14,6 +14,7 @@
 #include "dataplane/snapshot.h"
 
 struct certificates;
+struct gather;
 struct page;
 struct place_line;
 
@@ -22,7 +23,10 @@ struct publish_room {
 	uint8_t state; // enum gate_room_state
 	uint8_t mode; // enum gate_mode
 	const char *message; // UTF-8; NULL or empty: none
+	const struct config_room *config; // in force
+	uint32_t opens_s, gathers_s; // unix s, while the doors are closed; else 0
 	struct place_line *line;
+	struct gather *gather; // NULL: nobody gathers
 };
 
 // What a snapshot is made of. All is copied but the pages, the lines and the origin table.
@@ -31,6 +35,7 @@ struct publish_input {
 	// The room of that line id as it stands now.
 	struct publish_room (*room)(void *context, const struct config_room *room);
 	struct place_line *(*line)(void *context, uint32_t line_id); // of a lane
+	struct gather *(*gather)(void *context, uint32_t line_id); // likewise; NULL: nobody gathers
 	void *context;
 	const struct token_secrets *secrets;
 	const struct ticket_keys *ticket_keys;

@@ -25,10 +25,22 @@ static struct publish_room room_now(void *context, const struct config_room *con
 {
 	struct control_room *room = rooms_find(context, config->name);
 	assert(room);
+	bool has_said = room->message[0] || !room->event;
 	return (struct publish_room){.state = rooms_state(room),
 		.mode = rooms_mode(room),
-		.message = room->message,
-		.line = room->line};
+		.message = has_said ? room->message : room->event->message,
+		.config = rooms_config(room),
+		.opens_s = room->opens_s,
+		.gathers_s = room->gathers_s,
+		.line = room->line,
+		.gather = room->draws ? draws_gather(room->draws) : NULL};
+}
+
+static struct gather *gather_now(void *context, uint32_t line_id)
+{
+	const struct control_room *room = rooms_find_line(context, line_id);
+	assert(room);
+	return room->draws ? draws_gather(room->draws) : NULL;
 }
 
 static struct place_line *line_now(void *context, uint32_t line_id)
@@ -84,6 +96,7 @@ void reload_snapshot(struct control *c)
 	struct publish_input input = {.config = c->config,
 		.room = room_now,
 		.line = line_now,
+		.gather = gather_now,
 		.context = c,
 		.secrets = &secrets,
 		.ticket_keys = &ticket_keys,

@@ -3,6 +3,7 @@
 
 #include "controlplane/rooms.h"
 
+#include "controlplane/doors.h"
 #include "controlplane/log.h"
 #include "controlplane/pools.h"
 #include "controlplane/reload.h"
@@ -31,10 +32,21 @@ const char *const rooms_mode_names[] = {[GATE_MODE_AUTO] = "auto",
 	[GATE_MODE_REJECT] = "reject",
 	[GATE_MODE_PEAK] = "peak"};
 
+const char *const rooms_state_names[] = {[GATE_OPEN] = "open",
+	[GATE_PAUSED] = "paused",
+	[GATE_CLOSED] = "closed",
+	[GATE_BEFORE] = "before"};
+
 uint8_t rooms_state(const struct control_room *room)
 {
 	room = room->room ? room->room : room;
-	return room->state_override == STORE_AS_CONFIGURED ? GATE_OPEN : room->state_override;
+	return room->state_override == STORE_AS_CONFIGURED ? room->doors_state
+							   : room->state_override;
+}
+
+const struct config_room *rooms_config(const struct control_room *room)
+{
+	return &room->in_force;
 }
 
 uint8_t rooms_mode(const struct control_room *room)
@@ -54,7 +66,7 @@ uint8_t rooms_mode(const struct control_room *room)
 struct controller_limits rooms_limits(const struct control_room *room)
 {
 	const uint8_t mode = rooms_mode(room);
-	const struct config_room *config = room->config;
+	const struct config_room *config = rooms_config(room);
 	struct controller_limits limits = {.capacity = (uint32_t)config->capacity,
 		.rate_count = (uint32_t)config->rate.count,
 		.rate_period_ms = (uint32_t)config->rate.period_ms,
@@ -142,6 +154,8 @@ static struct control_room room_of(
 	room.config = config;
 	room.lane = lane;
 	room.name = lane ? lane->full_name : config->name;
+	if (doors_set(&room) < 0)
+		abort(); // control without memory for a few events: nothing can go on
 	return room;
 }
 
@@ -215,6 +229,7 @@ static int begin_room(struct control *c, struct control_room *room)
 	room->line = place_file_line(c->places, room->line_id);
 	if (!room->line)
 		return -ENOSPC;
+	doors_restore(c, room);
 	place_begin(room->line, now_ms / PLACE_SLOT_MS);
 	keep(room, now_ms);
 	room->controller = controller_create(&limits, &bounds, room->line, now_ms);
@@ -232,7 +247,7 @@ static void tell_claims(struct control *c, struct control_room *rooms, uint32_t 
 		if (i >= count && find_line(rooms, count, room->line_id))
 			continue;
 		told[told_count++] = (struct claims_room){.line_id = room->line_id,
-			.session_s = (uint32_t)room->config->session_s,
+			.session_s = (uint32_t)rooms_config(room)->session_s,
 			.state = rooms_state(room),
 			.is_still = is_still(room),
 			.controller = room->controller,
@@ -245,9 +260,11 @@ static void tell_claims(struct control *c, struct control_room *rooms, uint32_t 
 static void let_go(
 	struct control_room *rooms, uint32_t count, struct control_room *kept, uint32_t kept_count)
 {
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
 		if (!find_line(kept, kept_count, rooms[i].line_id))
 			controller_destroy(rooms[i].controller);
+		doors_free(&rooms[i]);
+	}
 	free(rooms);
 }
 
@@ -344,6 +361,9 @@ int rooms_set(struct control *c)
 	}
 	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
 	for (uint32_t i = 0; i < count; i++) {
+		if (!rooms[i].draws)
+			doors_restore(c, &rooms[i]);
+		doors_look(&rooms[i], now_ms);
 		struct controller_limits limits = limits_of(&rooms[i]);
 		controller_set_limits(rooms[i].controller, &limits, now_ms);
 	}
@@ -373,17 +393,25 @@ void rooms_changed(struct control *c, struct control_room *room)
 	if (!store_put(c->store, &record))
 		log_error("room %s: the command is in force, but the store took no record of it",
 			room->config->name);
+	rooms_apply(c, room);
+	reload_snapshot(c);
+}
+
+void rooms_apply(struct control *c, struct control_room *room)
+{
+	room = room->room ? room->room : room;
 	for (uint32_t i = 0; i < c->room_count; i++)
 		if (&c->rooms[i] == room || c->rooms[i].room == room)
 			tell_line(c, &c->rooms[i]);
 	pools_changed(c, room);
-	reload_snapshot(c);
 }
 
 void rooms_destroy(struct control *c)
 {
-	for (uint32_t i = 0; i < c->room_count; i++)
+	for (uint32_t i = 0; i < c->room_count; i++) {
 		controller_destroy(c->rooms[i].controller);
+		doors_free(&c->rooms[i]);
+	}
 	free(c->rooms);
 	c->rooms = NULL;
 	c->room_count = 0;

@@ -28,12 +28,20 @@ struct control_room *rooms_find_line(struct control *c, uint32_t line_id);
 uint8_t rooms_state(const struct control_room *room);
 uint8_t rooms_mode(const struct control_room *room);
 
+// The configuration that holds: with what an event overrides.
+const struct config_room *rooms_config(const struct control_room *room);
+
+// Words of the states, by enum gate_room_state.
+extern const char *const rooms_state_names[GATE_BEFORE + 1];
 // What the room's configuration and mode allow: all its lines together.
 struct controller_limits rooms_limits(const struct control_room *room);
 
 // Words of the modes, by enum gate_mode.
 #define ROOMS_MODES (GATE_MODE_PEAK + 1)
 extern const char *const rooms_mode_names[ROOMS_MODES];
+
+// State or limits of the room, or of a lane's room, have changed: tell claims and controllers.
+void rooms_apply(struct control *c, struct control_room *room);
 
 // A command changed the room: tell claims and controller, put it into the store, publish.
 void rooms_changed(struct control *c, struct control_room *room);

@@ -10,6 +10,7 @@
 
 #include "drivers/span.h"
 
+struct gather;
 struct gate_lane;
 struct place_line;
 struct page;
@@ -30,6 +31,7 @@ enum gate_room_state {
 	GATE_OPEN,
 	GATE_PAUSED, // nobody is called or admitted; tickets are drawn and kept
 	GATE_CLOSED, // the event is over; passes go on until they expire
+	GATE_BEFORE, // the doors are not open yet; people may gather
 };
 
 enum gate_same_site {
@@ -56,7 +58,10 @@ struct gate_room {
 	struct span
 		message_json; // the operator's message as a JSON value: quoted and escaped, or null
 	struct span message_html; // the same, escaped for HTML text; empty if none
+	uint32_t opens_s; // unix s, while the doors are closed; 0: they are open
+	uint32_t gathers_s; // when people may gather before them; opens_s: not at all
 	struct place_line *line;
+	struct gather *gather; // NULL: nobody gathers here
 	const struct page *page; // the queue page, compiled
 	const struct gate_lane *lanes; // lane.h; of a lane none
 };

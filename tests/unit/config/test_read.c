@@ -125,11 +125,6 @@ static const struct read_case {
 	{"the store", "store: redis://sluice@redis:6379/0\n" REST,
 		"t.yaml:1:8: store: 'redis://sluice@redis:6379/0' is not supported by this "
 		"version; allowed: embedded\n"},
-	{"order",
-		LISTEN "sites: [{name: shop, hosts: [a], origin: {servers: ['b:1']}, rooms: "
-		       "[{name: a, path: /a, order: window}]}]\n",
-		"t.yaml:2:97: sites[0].rooms[0].order: 'window' is not supported by this version; "
-		"allowed: arrival\n"},
 
 	{"all errors, in the order of the file",
 		"drain: 10\nlisten: [{address: here}]\nlog: loud\nsites:\n"

@@ -105,7 +105,7 @@ static void other_versions_are_refused(void **state)
 		const char *sql, *said;
 		int ret;
 	} cases[] = {
-		{"PRAGMA user_version = 3", "later version", -ENOTSUP},
+		{"PRAGMA user_version = 4", "later version", -ENOTSUP},
 		{"PRAGMA user_version = 0", "unknown version", -EUCLEAN},
 		{"PRAGMA user_version = -1", "unknown version", -EUCLEAN},
 		{"PRAGMA application_id = 1", "not a database of sluice", -EUCLEAN},
@@ -143,6 +143,14 @@ static void rows_that_cannot_be(void **state)
 		{"INSERT INTO tickets VALUES (4294967296, zeroblob(32))", STORE_TICKET},
 		{"INSERT INTO tickets VALUES (1, zeroblob(33))", STORE_TICKET},
 		{"INSERT INTO configs VALUES (1, 1, zeroblob(33))", STORE_CONFIG},
+		{"INSERT INTO draws VALUES (1, 1, zeroblob(31), x'', 0, 0, 0, 0, 0, zeroblob(32))",
+			STORE_DRAW},
+		{"INSERT INTO draws VALUES (1, 1, zeroblob(32), zeroblob(33), 0, 0, 0, 0, 0,"
+		 " zeroblob(32))",
+			STORE_DRAW},
+		{"INSERT INTO draws VALUES (1, 1, zeroblob(32), x'', 2, 0, 0, 0, 0, zeroblob(32))",
+			STORE_DRAW},
+		{"INSERT INTO doors VALUES (4294967296, 1, 1, x'')", STORE_DOORS},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		store_close(sqlite_place_open(), NOW);

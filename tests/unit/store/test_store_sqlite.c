@@ -57,6 +57,19 @@ static void all_kinds_come_back(void **state)
 		{.kind = STORE_CONFIG, .config = {NOW, {1, 0, [31] = 9}}},
 		{.kind = STORE_AUDIT, .audit = {NOW, "room derby release 10: done"}},
 		{.kind = STORE_TICKET, .ticket = {UINT32_MAX, {3, 0, [31] = 7}}},
+		{.kind = STORE_DRAW,
+			.draw = {.line_id = UINT32_MAX,
+				.number = UINT64_MAX,
+				.seed = {1, 0, [31] = 0xff},
+				.salt = {0, 2, [31] = 9},
+				.salt_bytes = STORE_SALT_BYTES_MAX,
+				.is_drawn = true,
+				.first_slot = 1ull << 40,
+				.end_slot = UINT64_MAX,
+				.base = 1ull << 63,
+				.count = 2000000,
+				.list_sha256 = {[31] = 1}}},
+		{.kind = STORE_DOORS, .doors = {.line_id = 7, .opened_ms = NOW, .opened_at_ms = 1}},
 	};
 	struct store *s = sqlite_place_open();
 	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++)
