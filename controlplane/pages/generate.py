@@ -12,7 +12,8 @@ import string
 import sys
 
 PHRASES = ("wait_unknown", "wait_soon", "wait_minutes", "wait_hours", "wait_days")
-STATES = ("waiting", "next", "admitted", "expired", "closed", "full", "rejected")
+STATES = ("prequeue", "before", "waiting", "next", "admitted", "expired", "closed", "full",
+          "rejected")
 
 
 def read(path):

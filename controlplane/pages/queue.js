@@ -15,6 +15,7 @@
 	const url = '/.sluice/' + body.dataset.room.trim() + '/status';
 	let state = body.dataset.state.trim(), pollAfter = +body.dataset.poll;
 	let due, failures = 0, busy = false, leaving = false, saidAt = 0;
+	let opens = +body.dataset.opens, now = +body.dataset.now, nowAt = Date.now();
 	let aheadAtFirst = +id('ahead').textContent.split(',').join('') || 0;
 	const leftAtFirst = 1 - bar.value / 1000;
 
@@ -42,6 +43,14 @@
 		return pattern.replace('#', low / one).replace('#', high / one);
 	}
 
+	// To the opening, by the server's clock; this one's only says how long ago it was asked.
+	function countdown() {
+		const left = Math.max(0, Math.round(opens - now - (Date.now() - nowAt) / 1000));
+		const two = n => String(n % 60).padStart(2, '0');
+		id('countdown').textContent = Math.floor(left / 3600) + ':' +
+			two(Math.floor(left / 60)) + ':' + two(left);
+	}
+
 	// Read aloud: a new state at once, the numbers once a minute.
 	function say(isNew) {
 		if (!isNew && Date.now() - saidAt < SAY_MS)
@@ -56,6 +65,10 @@
 	function show(status) {
 		const isNew = status.state != state;
 		body.dataset.state = state = status.state;
+		opens = status.opens;
+		now = status.now;
+		nowAt = Date.now();
+		countdown();
 		id('place').textContent = number(status.position);
 		id('ahead').textContent = number(status.ahead);
 		id('wait').textContent = wait(status.eta);
@@ -125,7 +138,7 @@
 				headers: {accept: 'application/json'}});
 			if (answer.status == 401 || answer.status == 404) {
 				connected(true);
-				if (state == 'waiting' || state == 'next')
+				if (state == 'waiting' || state == 'next' || state == 'prequeue')
 					lost();
 				else
 					reload();
@@ -150,6 +163,7 @@
 	// Every second, and whenever the page wakes. If what is due lies too far ahead, the clock
 	// was set back.
 	async function tick() {
+		countdown();
 		const left = due - Date.now();
 		if (busy || leaving || state == 'expired' || left > 0 && left < 2000 * SLOWEST_S)
 			return;

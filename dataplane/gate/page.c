@@ -162,6 +162,17 @@ static void put_time(struct writer *w, uint64_t now)
 	writer_span(w, SPAN(" UTC"));
 }
 
+// Hours, minutes and seconds, as countdown() of queue.js has them; a week is far away enough.
+static void put_countdown(struct writer *w, const struct status *status)
+{
+	uint64_t left = status->opens > status->now ? status->opens - status->now : 0;
+	writer_number(w, left / 3600);
+	writer_char(w, ':');
+	put_two_digits(w, left / 60 % 60);
+	writer_char(w, ':');
+	put_two_digits(w, left % 60);
+}
+
 static void fill_slot(struct writer *w, enum page_slot slot, const struct page_phrases *phrases,
 	const struct status *status, const struct gate_room *room)
 {
@@ -190,6 +201,12 @@ static void fill_slot(struct writer *w, enum page_slot slot, const struct page_p
 		return writer_span(w, room->message_html);
 	case PAGE_SLOT_time:
 		return put_time(w, status->now);
+	case PAGE_SLOT_opens:
+		return writer_number(w, status->opens);
+	case PAGE_SLOT_now:
+		return writer_number(w, (uint32_t)status->now); // 32 bits in tokens too
+	case PAGE_SLOT_countdown:
+		return put_countdown(w, status);
 	case PAGE_SLOT_NONE:
 	case PAGE_SLOT_COUNT:
 		return;

@@ -39,7 +39,10 @@ struct gate_room;
 	X(wait, 40, "expected wait in words") \
 	X(note, 6, "the attribute `hidden` if the operator has nothing to say") \
 	X(message, 512, "of the operator") \
-	X(time, 12, "of the answer, UTC")
+	X(time, 12, "of the answer, UTC") \
+	X(opens, 10, "when the doors open, unix s; 0: they are open") \
+	X(now, 10, "the server's clock, unix s") \
+	X(countdown, 13, "to the opening, as in 1:02:03")
 
 enum page_slot {
 	PAGE_SLOT_NONE,

@@ -9,7 +9,7 @@
 #include "dataplane/gate/writer.h"
 
 static_assert(STATUS_JSON_BYTES_MAX >
-		      STATUS_MESSAGE_BYTES_MAX + GATE_NAME_MAX + 9 * WRITER_NUMBER_BYTES_MAX + 200,
+		      STATUS_MESSAGE_BYTES_MAX + GATE_NAME_MAX + 10 * WRITER_NUMBER_BYTES_MAX + 200,
 	"message, name, numbers, and the words around them");
 
 static const struct span words[] = {
@@ -56,6 +56,10 @@ size_t status_json(const struct status *status, const struct gate_room *room, ch
 	put_number(&w, status->position, STATUS_UNKNOWN);
 	writer_span(&w, SPAN(",\"ahead\":"));
 	put_number(&w, status->ahead, STATUS_UNKNOWN);
+	if (status->ahead_min != STATUS_UNKNOWN) {
+		writer_span(&w, SPAN(",\"ahead_min\":"));
+		writer_number(&w, status->ahead_min);
+	}
 	writer_span(&w, status->exact ? SPAN(",\"exact\":true") : SPAN(",\"exact\":false"));
 	put_eta(&w, status);
 	writer_span(&w, SPAN(",\"poll_after\":"));

@@ -8,8 +8,11 @@
 
 struct gate_room;
 
-// The states of contract section 3, as words of `state` and of the Sluice-State field.
+// The states of contract section 3 (and `before`: the doors are closed, nobody gathers yet), as
+// words of `state` and of the Sluice-State field.
 #define STATUS_STATES(X) \
+	X(prequeue) \
+	X(before) \
 	X(waiting) \
 	X(next) \
 	X(admitted) \
@@ -36,6 +39,7 @@ struct status {
 	uint32_t expires; // unix s, of the pass; 0: null
 	uint64_t position; // counted from 1, or STATUS_UNKNOWN
 	uint64_t ahead; // people, or STATUS_UNKNOWN
+	uint64_t ahead_min; // while a window gathers: people placed before it; else STATUS_UNKNOWN
 	uint64_t eta_low; // s, or STATUS_UNKNOWN for both
 	uint64_t eta_high;
 	uint64_t now; // unix s of the cluster clock
