@@ -429,6 +429,7 @@ static void (*const rules[])(struct reading *) = {
 	check_room_names,
 	check_line_ids,
 	check_ports,
+	check_pages,
 };
 
 static void (*const site_rules[])(struct reading *, const struct config_site *) = {

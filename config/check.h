@@ -8,3 +8,6 @@ void check_run(struct reading *r);
 
 // Those of `driver: dpdk`.
 void check_ports(struct reading *r);
+
+// Those of folders of templates.
+void check_pages(struct reading *r);

@@ -76,7 +76,7 @@ struct control {
 	struct claims *claims;
 	struct resolve *resolve;
 	struct admin *admin;
-	struct page *page;
+	struct folders *folders; // pages
 
 	struct control_room *rooms; // by name, as in the snapshot
 	uint32_t room_count;

@@ -18,10 +18,10 @@ static_assert(COOKIE_BYTES_MAX > 16 + GATE_NAME_MAX + TOKEN_TEXT_BYTES + 253 + 1
 	"prefix, room, token, domain, attributes");
 static_assert(4 * COOKIE_BYTES_MAX < ANSWER_FIELDS_BYTES_MAX,
 	"two cookies, each set or cleared twice, always fit");
-static_assert(PAGE_BODY_BYTES_MAX + PAGE_CSP_BYTES_MAX + ANSWER_FIELDS_BYTES_MAX +
-			      DECIDE_LOCATION_BYTES_MAX + 2048 <
+static_assert(PAGE_BODY_BYTES_MAX + PAGE_CSP_BYTES_MAX + ANSWER_FIELDS_BYTES_MAX + 2048 <
 		      ANSWER_BYTES_MAX,
-	"head and body fit");
+	"head and page fit");
+static_assert(DECIDE_LOCATION_BYTES_MAX < PAGE_BODY_BYTES_MAX, "and so do head and redirect");
 
 // What refusals say. The texts are HTML and JSON alike.
 static const struct refusal {
@@ -351,24 +351,20 @@ static void put_status_json(struct writer *w, const struct decision *decision,
 	put_json(w, (struct span){text, len}, frame);
 }
 
-static void put_page(struct writer *w, const struct decision *decision,
-	const struct gate_request *request, const struct answer_frame *frame)
+// A page and the fields that describe it; the end of the answer.
+static void put_page(struct writer *w, const struct page *page, enum accept_encoding encoding,
+	const struct page_view *view, bool is_head)
 {
 	static const struct span encodings[PAGE_ENCODINGS] = {
 		[ACCEPT_GZIP] = {"gzip", 4}, [ACCEPT_BR] = {"br", 2}};
-	static const struct span languages[PAGE_LANGUAGES] = {
-		[ACCEPT_EN] = {"en", 2}, [ACCEPT_JA] = {"ja", 2}};
-	const struct page *page = request->room->page;
-	put_field(w, SPAN("Content-Language: "), languages[request->language]);
-	if (request->encoding != ACCEPT_IDENTITY)
-		put_field(w, SPAN("Content-Encoding: "), encodings[request->encoding]);
+	put_field(w, SPAN("Content-Language: "), page->language);
+	if (encoding != ACCEPT_IDENTITY)
+		put_field(w, SPAN("Content-Encoding: "), encodings[encoding]);
 	writer_span(w, SPAN("Content-Type: text/html; charset=utf-8\r\n"));
-	put_number_field(w, SPAN("Content-Length: "),
-		page_body_bytes(page, request->language, request->encoding));
+	put_number_field(w, SPAN("Content-Length: "), page_body_bytes(page, encoding, view));
 	writer_span(w, SPAN("\r\n"));
-	if (!frame->is_head)
-		w->at += page_render(page, request->language, request->encoding, &decision->status,
-			request->room, w->at);
+	if (!is_head)
+		w->at += page_render(page, encoding, view, w->at);
 }
 
 // The queue page, or the same as JSON.
@@ -376,16 +372,19 @@ static void put_queue(struct writer *w, const struct decision *decision,
 	const struct gate_request *request, const struct answer_frame *frame)
 {
 	const struct status *status = &decision->status;
+	const struct gate_room *room = request->room;
+	const struct page *page = room->pages->pages[request->language][status->state];
+	const struct page_view view = {
+		.status = status, .site = request->site, .room = room, .kind = status->state};
 	writer_span(w, SPAN("X-Robots-Tag: noindex\r\nX-Content-Type-Options: nosniff\r\n"
 			    "Vary: Accept, Accept-Language, Accept-Encoding\r\n"));
 	put_number_field(w, SPAN("Retry-After: "), status->poll_after);
 	put_field(w, SPAN("Sluice-State: "), status_word(status->state));
-	put_field(w, SPAN("Content-Security-Policy: "),
-		request->room->page->texts[request->language].csp);
+	put_field(w, SPAN("Content-Security-Policy: "), page->csp);
 	if (request->wants_json)
-		put_status_json(w, decision, request->room, frame);
+		put_status_json(w, decision, room, frame);
 	else
-		put_page(w, decision, request, frame);
+		put_page(w, page, request->encoding, &view, frame->is_head);
 }
 
 static struct span health_json(const struct decision *decision)

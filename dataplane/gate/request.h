@@ -68,7 +68,7 @@ struct gate_request {
 	// From the head.
 	uint8_t route; // enum gate_route
 	uint8_t method; // enum http_method
-	uint8_t language; // enum accept_language, of a page
+	uint8_t language; // of a page: index in the set of the room, else of the site
 	uint8_t encoding; // enum accept_encoding, of a page
 	bool wants_json; // Accept ranks JSON above HTML
 	bool draws; // may draw a ticket, and claim without one

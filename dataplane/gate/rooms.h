@@ -11,7 +11,7 @@
 #include "drivers/span.h"
 
 struct place_line;
-struct page;
+struct page_set;
 
 #define GATE_NAME_MAX 63 // bytes of a room's or site's name: letters, digits, '-', '_', '.'
 #define GATE_MAP_ROOMS_MAX 1024 // rooms in a configuration
@@ -54,7 +54,7 @@ struct gate_room {
 		message_json; // the operator's message as a JSON value: quoted and escaped, or null
 	struct span message_html; // the same, escaped for HTML text; empty if none
 	struct place_line *line;
-	const struct page *page; // the queue page, compiled
+	const struct page_set *pages; // never NULL
 };
 
 struct gate_site {
@@ -68,6 +68,7 @@ struct gate_site {
 	uint16_t index;
 	uint16_t origin; // index of the origin in the snapshot
 	uint16_t room_count;
+	const struct page_set *pages; // of what lies outside its rooms; never NULL
 	const struct gate_room **rooms; // longest path first
 };
 

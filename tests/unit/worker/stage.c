@@ -4,7 +4,7 @@
 
 #include "dataplane/worker.c"
 
-#include "controlplane/pages/pages.h"
+#include "controlplane/pages/folder.h"
 #include "dataplane/gate/ended.h"
 #include "dataplane/gate/place.h"
 
@@ -40,7 +40,7 @@ static struct gate_room room_named(const char *name, const char *path, struct st
 		.line_max = UINT64_MAX,
 		.message_json = SPAN("null"),
 		.line = is_derby ? stage->derby : stage->cup,
-		.page = stage->page};
+		.pages = folder_set(stage->folder)};
 }
 
 static void build_map(struct stage *stage, struct gate_map *map)
@@ -85,7 +85,7 @@ static void open_places(struct stage *stage)
 	stage->cup = place_file_line(stage->places, 8);
 	place_begin(stage->derby, CLUSTER_MS / PLACE_SLOT_MS);
 	place_begin(stage->cup, CLUSTER_MS / PLACE_SLOT_MS);
-	assert_int_equal(pages_compile(pages_builtin, &stage->page, error), 0);
+	assert_int_equal(folder_read(NULL, "en", NULL, &ear, &stage->folder), 0);
 }
 
 static void open_words(struct stage *stage)
@@ -146,7 +146,7 @@ void stage_end(struct stage *stage)
 	rings_destroy(stage->rings);
 	free(stage->snapshot);
 	place_file_close(stage->places);
-	pages_destroy(stage->page);
+	folder_give(stage->folder);
 	close(stage->wake_fd);
 	free(stage->words.quiescent);
 	free(stage->words.ended);
