@@ -11,12 +11,14 @@ import sys
 import traceback
 
 import suite_crowd
+import suite_draw
 import suite_peers
 import suite_polls
 import suite_tls
 from world import BUILD, Failure
 
-SUITES = {"crowd": suite_crowd, "peers": suite_peers, "polls": suite_polls, "tls": suite_tls}
+SUITES = {"crowd": suite_crowd, "draw": suite_draw, "peers": suite_peers, "polls": suite_polls,
+          "tls": suite_tls}
 REPORT = BUILD / "bench" / "report.json"
 
 # Figures with something to reach: how the value compares, and with what.
@@ -25,6 +27,10 @@ TO_REACH = {
     "crowd.inversions": ("<=", 0),
     "crowd.sessions_max": ("<=", suite_crowd.CAPACITY),
     "crowd.lost": ("<=", 0),
+    "draw.placed_s": ("<=", 1),
+    "draw.peak_over_mean": ("<=", 2),
+    "draw.longest_turn_cycles": ("<=", 2.5e6),
+    "draw.chi_square": ("<=", 1144),
     "peers.cpu_ratio_64": (">=", 1.25),
     "peers.cpu_ratio_512": (">=", 1.25),
     "peers.rss_growth_kb": ("<", 1024),

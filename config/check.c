@@ -448,6 +448,7 @@ static void (*const room_rules[])(struct reading *, const struct config_room *) 
 	check_capacity,
 	check_rate,
 	check_ticket_ttl,
+	check_doors,
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array[0]))

@@ -59,6 +59,17 @@ enum config_mode {
 	CONFIG_MODE_REJECT,
 };
 
+enum config_order {
+	CONFIG_ORDER_ARRIVAL,
+	CONFIG_ORDER_WINDOW, // drawn, window by window
+};
+
+enum config_event_order {
+	CONFIG_EVENT_ORDER_ROOM, // the room's
+	CONFIG_EVENT_ORDER_ARRIVAL,
+	CONFIG_EVENT_ORDER_WINDOW,
+};
+
 enum config_on_store_loss {
 	CONFIG_ON_STORE_LOSS_HOLD,
 };
@@ -211,6 +222,33 @@ struct config_origin {
 	uint64_t retry_ms; // for how long
 };
 
+// How long a window gathers: a time, or as many people; both 0: none.
+struct config_window {
+	uint64_t s;
+	uint64_t people;
+};
+
+// What holds from its gathering to its closing; 0, NULL and `room`: as the room has it.
+struct config_event {
+	const char *name; // NULL: none
+	uint64_t opens_s; // unix s
+	uint64_t closes_s; // unix s; 0: never
+	uint64_t prequeue_s; // how long before people gather
+	const char *salt; // hex
+	uint64_t capacity;
+	struct config_rate rate;
+	uint64_t burst;
+	uint64_t session_s;
+	enum config_event_order order;
+	struct config_window window;
+	const char *message;
+};
+
+struct config_events {
+	uint32_t count;
+	struct config_event *at;
+};
+
 struct config_room {
 	const char *name;
 	const char *path;
@@ -227,6 +265,14 @@ struct config_room {
 	uint64_t ticket_ttl_s;
 	uint64_t line_max; // people; 0: no limit
 	enum config_on_store_loss on_store_loss;
+	enum config_order order;
+	struct config_window window;
+	uint64_t window_max_s; // how long a window by number stays open
+	uint64_t opens_s; // unix s; 0: the doors are open
+	uint64_t closes_s; // unix s; 0: never
+	uint64_t prequeue_s; // how long before the opening people gather; 0: not at all
+	const char *salt; // hex; NULL: none
+	struct config_events events; // instead of these three
 	uint32_t line_id; // derived: low 32 bits of XXH3-64 of the name
 };
 
@@ -277,6 +323,7 @@ struct config {
 	uint64_t present_max; // per room
 	uint64_t left_max; // per room
 	uint64_t ended_max;
+	uint64_t gathered_max; // per room
 	struct config_sites sites;
 };
 
@@ -297,6 +344,7 @@ enum config_per {
 	CONFIG_PER_SESSION, // sessions_max of each room
 	CONFIG_PER_PRESENT, // present_max of each room
 	CONFIG_PER_LEFT, // left_max of each room
+	CONFIG_PER_GATHERED, // gathered_max of each room where people gather
 	CONFIG_PER_ENDED,
 	CONFIG_PER_PORT_BYTE, // what ports_bytes() of the bill says
 	CONFIG_PER_NETWORK_BYTE, // and network_bytes()
@@ -412,6 +460,9 @@ uint64_t config_bill_total(
 // a site lies outside its rooms.
 const char *config_pages(const struct config_site *site, const struct config_room *room);
 const char *config_pages_language(const struct config_site *site, const struct config_room *room);
+
+// Whether people may gather in the room, before its doors open or in windows.
+bool config_room_gathers(const struct config_room *room);
 
 // Rooms of all sites.
 uint64_t config_room_count(const struct config *config);

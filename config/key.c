@@ -48,6 +48,10 @@ static const struct key_scope scopes[] = {
 #define BYTES_PATH sizeof(const char *)
 #define BYTES_FILE sizeof(const char *)
 #define BYTES_DEVICE sizeof(const char *)
+#define BYTES_TIME sizeof(uint64_t)
+#define BYTES_HEX sizeof(const char *)
+#define BYTES_WINDOW sizeof(struct config_window)
+#define BYTES_TEXT sizeof(const char *)
 #define BYTES_ADDRESS sizeof(struct config_address)
 #define MEMBER_HAS(scope, member, bytes) \
 	static_assert(sizeof(((struct scope *)0)->member) == (bytes), #scope "." #member);

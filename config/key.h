@@ -25,11 +25,15 @@ enum key_type {
 	KEY_DEVICE, // const char *: a device of DPDK's
 	KEY_INTERFACE, // struct config_interface
 	KEY_IP, // struct config_ip
+	KEY_TIME, // uint64_t: unix s
+	KEY_HEX, // const char *: bytes in hex
+	KEY_WINDOW, // struct config_window
+	KEY_TEXT, // const char *: one line for people
 	KEY_MAP, // a pointer to the struct of its scope, NULL when absent
 	KEY_LATER, // nothing is stored
 };
 #define KEY_TYPE_COUNT (KEY_LATER + 1)
-#define KEY_TABLE_MAX 128 // rows of the table
+#define KEY_TABLE_MAX 256 // rows of the table
 
 enum key_shape {
 	KEY_ONE,

@@ -116,13 +116,22 @@ fail:
 	return ret;
 }
 
+// One second of a rate, at least 1.
+static uint64_t burst_of(const struct config_rate *rate)
+{
+	uint64_t second = rate->count ? rate->count * 1000 / rate->period_ms : 0;
+	return second > 1 ? second : 1;
+}
+
 static void derive_room(struct config_room *room)
 {
-	uint64_t second = 0;
-	if (room->rate.count)
-		second = room->rate.count * 1000 / room->rate.period_ms;
 	if (!room->burst)
-		room->burst = second > 1 ? second : 1;
+		room->burst = burst_of(&room->rate);
+	for (uint32_t i = 0; i < room->events.count; i++) {
+		struct config_event *event = &room->events.at[i];
+		if (event->rate.count && !event->burst)
+			event->burst = burst_of(&event->rate);
+	}
 	if (room->name)
 		room->line_id = XXH3_64bits(room->name, strlen(room->name));
 }

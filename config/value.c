@@ -8,6 +8,7 @@
 
 #include "config/config.h"
 #include "config/host.h"
+#include "config/when.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -101,7 +102,10 @@ static const char *read_duration(
 {
 	(void)arena;
 	uint64_t ms, scale = duration_scale(key);
-	const char *wrong = read_measure(duration_units, text, "is not a duration", &ms);
+	bool is_nothing = strcmp(text, "0") == 0; // in any unit
+	const char *wrong = is_nothing
+				    ? (ms = 0, NULL)
+				    : read_measure(duration_units, text, "is not a duration", &ms);
 	if (wrong)
 		return wrong;
 	if (ms != UINT64_MAX && ms % scale)
@@ -270,6 +274,13 @@ static const struct value_type {
 		"an address and its prefix, as in 192.0.2.10/24 or 2001:db8::10/64"},
 	[KEY_IP] = {"address", host_read_ip, sizeof(struct config_ip), true,
 		"an address, as in 192.0.2.1 or 2001:db8::1"},
+	[KEY_TIME] = {"time", when_read_time, sizeof(uint64_t), false,
+		"a moment with its zone, as in 2026-12-01T10:00:00+09:00"},
+	[KEY_HEX] = {"bytes", when_read_hex, sizeof(char *), true,
+		"1 to 32 bytes in hex, as in 00ff17"},
+	[KEY_WINDOW] = {"window", when_read_window, sizeof(struct config_window), false,
+		"a duration from 1s to 1h, or a number of people up to 1000000"},
+	[KEY_TEXT] = {"text", read_plain, sizeof(char *), true, "one line of at most 500 bytes"},
 	[KEY_MAP] = {"mapping", NULL, sizeof(void *), false, "a mapping"},
 	[KEY_LATER] = {"", NULL, 0, false, NULL},
 };

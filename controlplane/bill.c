@@ -74,6 +74,7 @@ void bill_machine(struct config_machine *machine)
 		{"present", CONFIG_PER_PRESENT, 1, PRESENT_BYTES},
 		{"tickets given back", CONFIG_PER_LEFT, 1,
 			LEFT_BYTES + RECORDS_BYTES + ENDED_BYTES},
+		{"gathered", CONFIG_PER_GATHERED, 3, 8}, // ids, hashes, and what sorts them
 		{"ended sessions", CONFIG_PER_ENDED, 1, ENDED_BYTES},
 		{"TLS of visitors", CONFIG_PER_TLS, 1, tls_stream_bytes() + TLS_VISITOR_BYTES},
 		{"TLS to origins", CONFIG_PER_ORIGIN_TLS, 1, tls_stream_bytes() + TLS_STREAM_BYTES},

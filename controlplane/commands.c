@@ -4,6 +4,7 @@
 #include "controlplane/commands.h"
 
 #include "controlplane/admin/admin.h"
+#include "controlplane/doors.h"
 #include "controlplane/log.h"
 #include "controlplane/pages/message.h"
 #include "controlplane/reload.h"
@@ -20,6 +21,7 @@
 #include <string.h>
 
 #define FAILED 1
+#define ROOM_USAGE "room NAME open|pause|resume|close|release N|message TEXT|mode MODE|salt HEX"
 #define RELEASE_MAX 100000000u // people called by one `release`
 
 // Who did what: into the store's history and the log. With a turn, so that what is answered "done"
@@ -158,6 +160,17 @@ static int release(struct control *c, struct control_room *room, const char *arg
 	return 0;
 }
 
+static int set_salt(struct control *c, struct control_room *room, const char *argument, FILE *text)
+{
+	int ret = doors_salt(c, room, argument);
+	if (ret == -EINVAL)
+		fprintf(text, "salt %s: want 1 to %u bytes in hex\n", argument,
+			DRAW_SALT_BYTES_MAX);
+	else if (ret < 0)
+		fprintf(text, "nobody gathers in this room: there is no draw\n");
+	return ret < 0 ? FAILED : 0;
+}
+
 // What a verb does to a room. `changes` says whether workers and store must hear of it.
 static int change_room(struct control *c, struct control_room *room, const char *verb,
 	const char *argument, bool *changes, FILE *text)
@@ -165,9 +178,18 @@ static int change_room(struct control *c, struct control_room *room, const char 
 	static const struct {
 		const char *verb;
 		uint8_t state;
-	} states[] = {{"open", GATE_OPEN}, {"resume", GATE_OPEN}, {"pause", GATE_PAUSED},
-		{"close", GATE_CLOSED}};
+	} states[] = {{"open", GATE_OPEN}, {"pause", GATE_PAUSED}, {"close", GATE_CLOSED}};
 	*changes = true;
+	if (!argument && strcmp(verb, "open") == 0 && doors_open(c, room)) {
+		room->state_override = STORE_AS_CONFIGURED;
+		return 0;
+	}
+	if (!argument && strcmp(verb, "resume") == 0) {
+		room->state_override = room->schedule.count ? STORE_AS_CONFIGURED : GATE_OPEN;
+		return 0;
+	}
+	if (argument && strcmp(verb, "salt") == 0)
+		return set_salt(c, room, argument, text);
 	for (size_t i = 0; !argument && i < sizeof(states) / sizeof(states[0]); i++)
 		if (strcmp(verb, states[i].verb) == 0) {
 			room->state_override = states[i].state;
@@ -180,7 +202,7 @@ static int change_room(struct control *c, struct control_room *room, const char 
 	*changes = false;
 	if (argument && strcmp(verb, "release") == 0)
 		return release(c, room, argument, text);
-	return usage(text, "room NAME open|pause|resume|close|release N|message TEXT|mode MODE");
+	return usage(text, ROOM_USAGE);
 }
 
 static int command_room(
@@ -189,8 +211,7 @@ static int command_room(
 	(void)data;
 	struct control *c = context;
 	if (count < 2 || count > 3)
-		return usage(
-			text, "room NAME open|pause|resume|close|release N|message TEXT|mode MODE");
+		return usage(text, ROOM_USAGE);
 	struct control_room *room = rooms_find(c, arguments[0]);
 	if (!room) {
 		fprintf(text, "there is no room %s\n", arguments[0]);
@@ -304,11 +325,53 @@ static int command_ticket(
 	return 0;
 }
 
+// One ticket's place, worked out from its draw's seed and list alone.
+static int verify_one(struct control *c, const char *argument, FILE *text)
+{
+	struct token_wire wire;
+	struct token token;
+	uint64_t hash, place;
+	if (!token_decode((struct span){argument, strlen(argument)}, &wire, &token) ||
+		token.kind != TOKEN_TICKET || !mac_holds(c, &wire, &token)) {
+		fprintf(text, "%.8s...: no ticket that holds\n", argument);
+		return FAILED;
+	}
+	const struct control_room *room = rooms_find_line(c, token.line_id);
+	bool is_gathered = token.flags & TOKEN_FLAG_GATHERED;
+	const struct draw_list *list =
+		room && room->draws ? draws_place(room->draws, is_gathered ? token.key : 0,
+					      token.key, token.visitor, &hash, &place)
+				    : NULL;
+	if (!list) {
+		fprintf(text, "%.8s...: not drawn%s\n", argument,
+			is_gathered ? "" : ": its place is that of its arrival");
+		return FAILED;
+	}
+	fprintf(text,
+		"%.8s...: room %s, draw %" PRIu64 ", h %016" PRIx64 ", place %" PRIu64
+		" of %" PRIu64 "\n",
+		argument, room->config->name, list->number, hash, place + 1, list->count);
+	return 0;
+}
+
+static int command_draw(
+	void *context, unsigned count, const char *const *arguments, json_t **data, FILE *text)
+{
+	(void)data;
+	int ret = 0;
+	if (count < 2 || strcmp(arguments[0], "verify") != 0)
+		return usage(text, "draw verify TICKET...");
+	for (unsigned i = 1; i < count; i++)
+		if (verify_one(context, arguments[i], text))
+			ret = FAILED;
+	return ret;
+}
+
 int commands_create(struct control *c)
 {
 	static const struct admin_command commands[] = {{"reload", command_reload},
 		{"drain", command_drain}, {"show", command_show}, {"room", command_room},
-		{"secrets", command_secrets}, {"ticket", command_ticket}};
+		{"secrets", command_secrets}, {"ticket", command_ticket}, {"draw", command_draw}};
 	const char *path = state_path(c->state, STATE_ADMIN);
 	int ret = admin_create(
 		c->base, path, commands, sizeof(commands) / sizeof(commands[0]), c, &c->admin);

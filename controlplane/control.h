@@ -3,6 +3,7 @@
 //   main.c       the command line
 //   run.c        start, loop, drain, stop
 //   rooms.c      rooms: their controllers, and what commands changed
+//   doors.c      when rooms are open, and whose places are drawn
 //   turn.c       one turn: claims of all workers, answers, what is due each second
 //   publish.c    the snapshot
 //   resolve.c    names of origin servers
@@ -19,9 +20,11 @@
 #include "config/config.h"
 #include "controlplane/claims/claims.h"
 #include "controlplane/clock.h"
+#include "controlplane/draws/draws.h"
 #include "controlplane/faults.h"
 #include "controlplane/ports.h"
 #include "controlplane/resolve.h"
+#include "controlplane/schedule/schedule.h"
 #include "controlplane/store/secrets.h"
 #include "controlplane/store/state.h"
 #include "controlplane/store/store.h"
@@ -48,6 +51,20 @@ struct control_room {
 	uint8_t state_override; // enum gate_room_state, or STORE_AS_CONFIGURED
 	uint8_t mode_override; // enum gate_mode, or STORE_AS_CONFIGURED
 	char message[STATUS_MESSAGE_BYTES_MAX + 1]; // UTF-8; empty: none
+
+	// Doors (doors.h).
+	struct schedule schedule;
+	struct schedule_event *events; // its own
+	const struct config_event **event_configs; // of each; NULL: the room's own times
+	struct schedule_view doors; // as last looked at
+	uint8_t doors_state; // enum gate_room_state, if no command says otherwise
+	uint32_t opens_s, gathers_s; // unix s, while the doors are closed; else 0
+	struct config_room in_force; // `config` with what the event under way overrides
+	const struct config_event *event; // that one; NULL: none
+	struct draws_line *draws; // NULL: nobody gathers here
+	uint64_t draws_total; // when last looked
+	uint8_t salt[DRAW_SALT_BYTES_MAX]; // of a command, for the next draw
+	uint8_t salt_bytes; // 0: that of the configuration
 };
 
 // What control remembers of a worker between looks.
@@ -74,6 +91,7 @@ struct control {
 	struct place_file *places;
 	int places_error; // of the last turn; 0: none
 	struct claims *claims;
+	struct draws *draws;
 	struct resolve *resolve;
 	struct admin *admin;
 	struct folders *folders; // pages

@@ -109,6 +109,7 @@ static void fill_room(struct owner *owner, const struct publish_input *input,
 	room->name = copy(owner, from->name);
 	room->path = copy(owner, from->path);
 	room->line_id = from->line_id;
+	from = now.config;
 	room->queue_status = (uint16_t)from->queue_status;
 	room->mode = now.mode;
 	room->state = now.state;
@@ -116,8 +117,11 @@ static void fill_room(struct owner *owner, const struct publish_input *input,
 	room->session_s = (uint32_t)from->session_s;
 	room->ticket_ttl_s = (uint32_t)from->ticket_ttl_s;
 	room->line_max = from->line_max ? from->line_max : UINT64_MAX;
+	room->opens_s = now.opens_s;
+	room->gathers_s = now.gathers_s;
 	room->line = now.line;
 	room->pages = folders_of(input->folders, site, from);
+	room->gather = now.gather;
 	fill_message(owner, room, now.message);
 }
 

@@ -15,6 +15,7 @@
 
 struct certificates;
 struct folders;
+struct gather;
 struct place_line;
 
 // What commands said about a room, or the configuration if they said nothing.
@@ -22,7 +23,10 @@ struct publish_room {
 	uint8_t state; // enum gate_room_state
 	uint8_t mode; // enum gate_mode
 	const char *message; // UTF-8; NULL or empty: none
+	const struct config_room *config; // in force
+	uint32_t opens_s, gathers_s; // unix s, while the doors are closed; else 0
 	struct place_line *line;
+	struct gather *gather; // NULL: nobody gathers
 };
 
 // What a snapshot is made of. All is copied but the pages, the lines and the origin table.

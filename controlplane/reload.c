@@ -26,10 +26,15 @@ static struct publish_room room_now(void *context, const struct config_room *con
 {
 	struct control_room *room = rooms_find(context, config->name);
 	assert(room);
+	bool has_said = room->message[0] || !room->event;
 	return (struct publish_room){.state = rooms_state(room),
 		.mode = rooms_mode(room),
-		.message = room->message,
-		.line = room->line};
+		.message = has_said ? room->message : room->event->message,
+		.config = rooms_config(room),
+		.opens_s = room->opens_s,
+		.gathers_s = room->gathers_s,
+		.line = room->line,
+		.gather = room->draws ? draws_gather(room->draws) : NULL};
 }
 
 // What workers verify and sign with: current and old ones; the next one not before it is saved.

@@ -3,6 +3,7 @@
 
 #include "controlplane/rooms.h"
 
+#include "controlplane/doors.h"
 #include "controlplane/log.h"
 #include "controlplane/reload.h"
 
@@ -27,9 +28,20 @@ const char *const rooms_mode_names[] = {[GATE_MODE_AUTO] = "auto",
 	[GATE_MODE_OFF] = "off",
 	[GATE_MODE_REJECT] = "reject"};
 
+const char *const rooms_state_names[] = {[GATE_OPEN] = "open",
+	[GATE_PAUSED] = "paused",
+	[GATE_CLOSED] = "closed",
+	[GATE_BEFORE] = "before"};
+
 uint8_t rooms_state(const struct control_room *room)
 {
-	return room->state_override == STORE_AS_CONFIGURED ? GATE_OPEN : room->state_override;
+	return room->state_override == STORE_AS_CONFIGURED ? room->doors_state
+							   : room->state_override;
+}
+
+const struct config_room *rooms_config(const struct control_room *room)
+{
+	return &room->in_force;
 }
 
 uint8_t rooms_mode(const struct control_room *room)
@@ -44,7 +56,7 @@ uint8_t rooms_mode(const struct control_room *room)
 
 static struct controller_limits limits_of(const struct control_room *room)
 {
-	const struct config_room *config = room->config;
+	const struct config_room *config = rooms_config(room);
 	return (struct controller_limits){.capacity = (uint32_t)config->capacity,
 		.rate_count = (uint32_t)config->rate.count,
 		.rate_period_ms = (uint32_t)config->rate.period_ms,
@@ -93,6 +105,8 @@ static struct control_room room_of(struct control *c, const struct config_room *
 	if (before)
 		room = *before;
 	room.config = config;
+	if (doors_set(&room) < 0)
+		abort(); // control without memory for a few events: nothing can go on
 	return room;
 }
 
@@ -158,6 +172,7 @@ static int begin_room(struct control *c, struct control_room *room)
 	room->line = place_file_line(c->places, room->line_id);
 	if (!room->line)
 		return -ENOSPC;
+	doors_restore(c, room);
 	place_begin(room->line, now_ms / PLACE_SLOT_MS);
 	keep(room, now_ms);
 	room->controller = controller_create(&limits, &bounds, room->line, now_ms);
@@ -175,7 +190,7 @@ static void tell_claims(struct control *c, struct control_room *rooms, uint32_t 
 		if (i >= count && find_line(rooms, count, room->line_id))
 			continue;
 		told[told_count++] = (struct claims_room){.line_id = room->line_id,
-			.session_s = (uint32_t)room->config->session_s,
+			.session_s = (uint32_t)rooms_config(room)->session_s,
 			.state = rooms_state(room),
 			.controller = room->controller,
 			.line = room->line};
@@ -187,9 +202,11 @@ static void tell_claims(struct control *c, struct control_room *rooms, uint32_t 
 static void let_go(
 	struct control_room *rooms, uint32_t count, struct control_room *kept, uint32_t kept_count)
 {
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
 		if (!find_line(kept, kept_count, rooms[i].line_id))
 			controller_destroy(rooms[i].controller);
+		doors_free(&rooms[i]);
+	}
 	free(rooms);
 }
 
@@ -269,6 +286,9 @@ int rooms_set(struct control *c)
 	}
 	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
 	for (uint32_t i = 0; i < count; i++) {
+		if (!rooms[i].draws)
+			doors_restore(c, &rooms[i]);
+		doors_look(&rooms[i], now_ms);
 		struct controller_limits limits = limits_of(&rooms[i]);
 		controller_set_limits(rooms[i].controller, &limits, now_ms);
 	}
@@ -289,16 +309,23 @@ void rooms_changed(struct control *c, struct control_room *room)
 	if (!store_put(c->store, &record))
 		log_error("room %s: the command is in force, but the store took no record of it",
 			room->config->name);
-	struct controller_limits limits = limits_of(room);
-	controller_set_limits(room->controller, &limits, clock_at(&c->clock, clock_monotonic_us()));
-	claims_set_state(c->claims, room->line_id, rooms_state(room));
+	rooms_apply(c, room, clock_at(&c->clock, clock_monotonic_us()));
 	reload_snapshot(c);
+}
+
+void rooms_apply(struct control *c, struct control_room *room, uint64_t now_ms)
+{
+	struct controller_limits limits = limits_of(room);
+	controller_set_limits(room->controller, &limits, now_ms);
+	claims_set_state(c->claims, room->line_id, rooms_state(room));
 }
 
 void rooms_destroy(struct control *c)
 {
-	for (uint32_t i = 0; i < c->room_count; i++)
+	for (uint32_t i = 0; i < c->room_count; i++) {
 		controller_destroy(c->rooms[i].controller);
+		doors_free(&c->rooms[i]);
+	}
 	free(c->rooms);
 	c->rooms = NULL;
 	c->room_count = 0;

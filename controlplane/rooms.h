@@ -28,9 +28,18 @@ struct control_room *rooms_find_line(struct control *c, uint32_t line_id);
 uint8_t rooms_state(const struct control_room *room);
 uint8_t rooms_mode(const struct control_room *room);
 
+// The configuration that holds: with what an event overrides.
+const struct config_room *rooms_config(const struct control_room *room);
+
+// Words of the states, by enum gate_room_state.
+extern const char *const rooms_state_names[GATE_BEFORE + 1];
+
 // Words of the modes, by enum gate_mode.
 #define ROOMS_MODES (GATE_MODE_REJECT + 1)
 extern const char *const rooms_mode_names[ROOMS_MODES];
+
+// State or limits of the room have changed: tell claims and controller.
+void rooms_apply(struct control *c, struct control_room *room, uint64_t now_ms);
 
 // A command changed the room: tell claims and controller, put it into the store, publish.
 void rooms_changed(struct control *c, struct control_room *room);

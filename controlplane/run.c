@@ -12,6 +12,7 @@
 #include "controlplane/bill.h"
 #include "controlplane/certificates.h"
 #include "controlplane/commands.h"
+#include "controlplane/doors.h"
 #include "controlplane/folders.h"
 #include "controlplane/listeners.h"
 #include "controlplane/log.h"
@@ -230,6 +231,8 @@ static int restore(struct control *c)
 	c->claims = claims_create(&plan, c->store, &sets, &seams);
 	if (!c->claims)
 		return -ENOMEM;
+	if ((ret = doors_create(c)) < 0)
+		return ret;
 	return rooms_set(c);
 }
 
@@ -484,6 +487,7 @@ static void stop(struct control *c)
 	resolve_destroy(c->resolve);
 	if (c->words.quiescent)
 		publish_end(&c->words);
+	draws_destroy(c->draws);
 	rooms_destroy(c);
 	claims_destroy(c->claims);
 	secrets_destroy(c->secrets);

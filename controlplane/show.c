@@ -38,9 +38,7 @@ static uint64_t now_ms(const struct control *c)
 
 static const char *state_name(const struct control_room *room)
 {
-	static const char *const names[] = {
-		[GATE_OPEN] = "open", [GATE_PAUSED] = "paused", [GATE_CLOSED] = "closed"};
-	return names[rooms_state(room)];
+	return rooms_state_names[rooms_state(room)];
 }
 
 // What fits a line of `show rooms`.
@@ -57,7 +55,7 @@ static json_t *room_line(
 	set(line, "present", number(view->present));
 	set(line, "sessions", number(view->sessions));
 	set(line, "capacity",
-		room->config->capacity ? number(room->config->capacity) : json_null());
+		rooms_config(room)->capacity ? number(rooms_config(room)->capacity) : json_null());
 	set(line, "admitted", number(view->admitted_total));
 	set(line, "admit_rate", json_real(view->admit_rate));
 	return line;
@@ -81,12 +79,34 @@ static void set_key(json_t *object, const char *name, uint64_t key)
 	set(object, name, json_string(hex));
 }
 
+// When the doors open or close next, and the draws of the room.
+static void set_doors(json_t *all, const struct control_room *room)
+{
+	const struct schedule_event *event =
+		room->doors.event >= 0 ? &room->events[room->doors.event] : NULL;
+	struct draws_view view = {0};
+	if (room->draws)
+		draws_look(room->draws, &view);
+	set(all, "event",
+		room->event && room->event->name ? json_string(room->event->name) : json_null());
+	set(all, "opens", event ? number(event->opens_ms / 1000) : json_null());
+	set(all, "closes",
+		event && event->closes_ms ? number(event->closes_ms / 1000) : json_null());
+	set(all, "gathering", json_boolean(view.is_gathering));
+	set(all, "gathered", number(view.joined));
+	set(all, "drawn_waiting", number(view.drawn));
+	set(all, "draws", number(view.draws_total));
+	set(all, "drawn", number(view.drawn_total));
+	set(all, "draw_longest_ms", number(view.longest_ms));
+}
+
 json_t *show_room(struct control *c, struct control_room *room)
 {
 	struct controller_view view;
 	controller_look(room->controller, now_ms(c), &view);
 	json_t *all = room_line(c, room, &view);
 	set(all, "path", json_string(room->config->path));
+	set_doors(all, room);
 	set(all, "message", room->message[0] ? json_string(room->message) : json_null());
 	set_key(all, "threshold", view.threshold);
 	set_key(all, "floor", view.floor);

@@ -2,6 +2,7 @@
 
 #include "controlplane/turn.h"
 
+#include "controlplane/doors.h"
 #include "controlplane/log.h"
 #include "controlplane/publish.h"
 #include "controlplane/reload.h"
@@ -55,6 +56,7 @@ void turn(struct control *c)
 	uint64_t now_us = clock_monotonic_us();
 	uint64_t now_ms = clock_at(&c->clock, now_us);
 	take_refused(c, now_ms);
+	doors_turn(c, now_ms);
 	uint32_t count = drain_rings(c);
 	claims_turn(c->claims, c->claims_buffer, count, now_ms);
 	keep_places(c, now_ms);

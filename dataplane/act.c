@@ -6,6 +6,8 @@
 #include "dataplane/client.h"
 #include "dataplane/forward.h"
 #include "dataplane/gate/answer.h"
+#include "dataplane/gate/draw.h"
+#include "dataplane/listing.h"
 #include "dataplane/report.h"
 
 #include <assert.h>
@@ -52,6 +54,10 @@ void act(struct worker *w, struct item *item)
 		report_refused(w, &decision.claim);
 	if (decision.refuses_claim && !item->answer_is_late)
 		inside_count(w, COUNTER_held);
+	if (decision.answer == DECIDE_DRAW_KEYS && !listing_may_begin(w)) {
+		decision.answer = DECIDE_UNAVAILABLE;
+		decision.status.poll_after = LISTING_LATER_S;
+	}
 	count_decision(w, item, &decision);
 	if (decision.is_preflight && !preflight_may_pass(w, item->request.site)) {
 		decision.action = DECIDE_ANSWER;
@@ -118,6 +124,8 @@ static void count_decision(
 {
 	if (decision->was_minted)
 		inside_count(w, COUNTER_tickets);
+	if (decision->was_minted && decision->ticket.flags & TOKEN_FLAG_GATHERED)
+		inside_count(w, COUNTER_gathered);
 	if (decision->sets_pass)
 		inside_count(w, COUNTER_granted);
 	if (decision->action != DECIDE_ANSWER)
@@ -132,6 +140,8 @@ static void count_decision(
 		[DECIDE_METHOD] = COUNTER_bad_method,
 		[DECIDE_BAD_TARGET] = COUNTER_bad_target,
 		[DECIDE_MISDIRECTED] = COUNTER_misdirected,
+		[DECIDE_DRAW] = COUNTER_draws,
+		[DECIDE_DRAW_KEYS] = COUNTER_draws,
 		[DECIDE_DRAW_NONE] = COUNTER_not_found};
 	assert(decision->answer < sizeof(counters) / sizeof(counters[0]));
 	bool is_leave = item->request.route == GATE_ROUTE_LEAVE;
@@ -206,6 +216,17 @@ void act_find_stale(struct worker *w, const struct item *item, bool adds, struct
 			&w->snapshot->map, &item->head, item->request.room, adds, w->now_s, stale);
 }
 
+// What follows the request waits until the list is out.
+static void begin_listing(struct worker *w, struct item *item, struct draw_list *list)
+{
+	item->is_done = true;
+	if (item->is_kept)
+		conn_drop(&w->conns, item->conn, item->skip + item->head.head_bytes);
+	else if (!client_keep_rest(w, item->conn, item->rest))
+		return;
+	listing_begin(w, item->conn, list);
+}
+
 static void reply(struct worker *w, struct item *item, const struct decision *decision)
 {
 	struct conn *conn = item->conn;
@@ -222,6 +243,10 @@ static void reply(struct worker *w, struct item *item, const struct decision *de
 	if (!send_reply(w, conn, bytes))
 		return;
 	conn->close_after = frame.close;
+	if (decision->answer == DECIDE_DRAW_KEYS && decision->list->count > 0) {
+		begin_listing(w, item, decision->list);
+		return;
+	}
 	if (item->request.has_body) {
 		client_discard(w, conn);
 		return;

@@ -5,6 +5,7 @@
 
 #include "dataplane/act.h"
 #include "dataplane/burst.h"
+#include "dataplane/listing.h"
 
 #include <assert.h>
 
@@ -169,6 +170,7 @@ static void data_came(struct worker *w, struct conn *conn, struct span data)
 		burst_offer(w, conn, data);
 		break;
 	case CONN_PARKED:
+	case CONN_LISTING:
 		client_keep_rest(w, conn, data);
 		break;
 	case CONN_EXCHANGE:
@@ -189,6 +191,7 @@ static void peer_ended(struct worker *w, struct conn *conn)
 			exchange_client_eof(conn_errand(&w->conns, conn)->exchange);
 		break;
 	case CONN_PARKED:
+	case CONN_LISTING:
 		break; // answered all the same; closed after
 	default:
 		if (conn->state == CONN_HEAD && conn->kept)
@@ -251,6 +254,8 @@ static void end(struct worker *w, struct conn *conn)
 		exchange_client_closed(errand->exchange);
 	if (conn->state == CONN_PARKED)
 		w->parked_count--;
+	if (conn->state == CONN_LISTING)
+		listing_end(w, conn);
 	if (conn->is_counted)
 		source_give(w->sources, conn->stream->peer.ip);
 	timers_remove(&w->timers, conn_index(&w->conns, conn));
@@ -292,6 +297,9 @@ static void deadline_passed(struct worker *w, struct conn *conn)
 		inside_count(w, COUNTER_claim_timeout);
 		burst_offer_answered(w, conn, NULL);
 		break;
+	case CONN_LISTING:
+		listing_go_on(w, conn);
+		break;
 	default:
 		assert(conn->state == CONN_DISCARD);
 		inside_count(w, COUNTER_drain_timeout);
@@ -318,6 +326,12 @@ bool client_resumed(struct worker *w)
 			client_resume(w, conn);
 	}
 	return were_any;
+}
+
+void client_resume_later(struct worker *w, struct conn *conn)
+{
+	conn_enter(&w->conns, conn, CONN_RESUMED);
+	client_set_deadline(w, conn, w->plan.head_timeout_ms);
 }
 
 void client_close_idle(struct worker *w)

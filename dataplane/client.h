@@ -12,6 +12,8 @@ void client_close_idle(struct worker *w);
 // Offer the kept bytes of connections whose exchange has ended in this turn. Returns whether there
 // were any.
 bool client_resumed(struct worker *w);
+// Offer its kept bytes later in the turn: this may be in the middle of the driver's events.
+void client_resume_later(struct worker *w, struct conn *conn);
 // Set the time at which a connection's patience is over, from now on.
 void client_set_deadline(struct worker *w, struct conn *conn, uint32_t after_ms);
 // End a connection: its exchange, parked claim and deadline with it.

@@ -11,10 +11,12 @@
 // Which moves are allowed: from each state, a bit per state.
 static const uint8_t conn_moves[] = {
 	[CONN_FREE] = 1 << CONN_HEAD,
-	[CONN_HEAD] = 1 << CONN_PARKED | 1 << CONN_EXCHANGE | 1 << CONN_DISCARD | 1 << CONN_FREE,
+	[CONN_HEAD] = 1 << CONN_PARKED | 1 << CONN_EXCHANGE | 1 << CONN_DISCARD |
+		      1 << CONN_LISTING | 1 << CONN_FREE,
 	[CONN_PARKED] = 1 << CONN_HEAD | 1 << CONN_FREE,
 	[CONN_EXCHANGE] = 1 << CONN_HEAD | 1 << CONN_DISCARD | 1 << CONN_FREE,
 	[CONN_DISCARD] = 1 << CONN_FREE,
+	[CONN_LISTING] = 1 << CONN_HEAD | 1 << CONN_FREE,
 };
 
 static size_t conns_bytes(const struct conn_table *table)

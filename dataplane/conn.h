@@ -1,8 +1,8 @@
 // A visitor's connection: what a worker keeps of one accepted stream.
 //
 // Life: HEAD (reading a head, or idle between two) → PARKED (control decides) → EXCHANGE (the
-// origin answers) → HEAD again, or DISCARD (answered before the body was read: sending side shut,
-// the rest thrown away) → gone.
+// origin answers) or LISTING (a draw's list goes out) → HEAD again, or DISCARD (answered before the
+// body was read: sending side shut, the rest thrown away) → gone.
 //
 //   struct conn         one cache line: all that an idle connection is
 //   struct conn_kept    bytes that must outlive the turn, in a buffer of the pool: an incomplete
@@ -30,6 +30,7 @@ enum conn_state {
 	CONN_PARKED,
 	CONN_EXCHANGE,
 	CONN_DISCARD,
+	CONN_LISTING,
 };
 
 enum conn_list {

@@ -16,8 +16,10 @@
 	X(tokens, "tokens whose MAC was computed") \
 	X(tokens_remembered, "tokens equal to one last verified on their connection") \
 	X(tickets, "tickets drawn") \
+	X(gathered, "of these, tickets of a gathering") \
 	X(polls, "status polls answered") \
 	X(pages, "queue pages sent, as HTML or JSON") \
+	X(draws, "draws shown, or their lists") \
 	X(claims, "claims sent to control") \
 	X(granted, "passes sent: issued, renewed or repeated") \
 	X(forwarded, "requests forwarded to an origin") \

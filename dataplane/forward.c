@@ -119,18 +119,11 @@ static uint64_t ends_us(const struct worker *w, uint32_t ends_s)
 	return ends_ms > w->now_ms ? w->now_us + (ends_ms - w->now_ms) * 1000 : w->now_us;
 }
 
-// Look at the next request later in the turn: this may be in the middle of the driver's events.
-static void resume_later(struct worker *w, struct conn *conn)
-{
-	conn_enter(&w->conns, conn, CONN_RESUMED);
-	client_set_deadline(w, conn, w->plan.head_timeout_ms);
-}
-
 // An exchange is over: go on with what is kept, or rest.
 static void end_kept(struct worker *w, struct conn *conn)
 {
 	if (conn->kept && !conn->close_after)
-		resume_later(w, conn);
+		client_resume_later(w, conn);
 	else
 		client_answered(w, conn);
 }

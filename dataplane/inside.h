@@ -5,6 +5,7 @@
 //   client.c    events of visitors' streams: opened, data, end; input that must be kept; deadlines
 //   burst.c     requests of a turn: parsed, their tokens verified together, decided
 //   act.c       a decision carried out: an answer, a claim with the request parked
+//   listing.c   lists of draws, longer than any other answer
 //   forward.c   requests passed on to an origin
 //   report.c    claims and reports to control, answers from it
 #pragma once
@@ -40,6 +41,7 @@
 #define RENEWALS_MAX 4096u // sessions renewed by command whose pass may not have been told yet
 #define ANSWERS_MAX 256u // claim answers of one turn
 #define REPLY_BYTES_MAX 32768u // an answer of ours: a head and a page
+#define LISTING_MAX 16u // lists of draws that a worker sends at once; beyond them 503
 #define SITES_MAX 1024u // sites whose pre-flights are counted
 
 // One request of the burst.
@@ -60,6 +62,14 @@ struct item {
 struct renewal {
 	uint64_t session;
 	uint32_t expires; // unix s
+};
+
+// The list of a draw that is being sent.
+struct listing {
+	struct conn *conn; // NULL: free
+	struct draw_list *list;
+	uint64_t sent; // lines of it
+	uint32_t stalled_ms; // for which the peer has taken nothing
 };
 
 // Pre-flights of one site in the second under way.
@@ -118,6 +128,8 @@ struct worker {
 	struct preflights preflights[SITES_MAX];
 	struct renewal renewals[RENEWALS_MAX]; // by session id; a later one takes the place
 	uint32_t parked_count;
+	struct listing listings[LISTING_MAX]; // lists of draws that are being sent
+	uint32_t listing_count;
 
 	struct claim *reports; // a ring of WORKER_REPORTS_MAX
 	uint32_t report_first, report_count;

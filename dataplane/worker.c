@@ -368,7 +368,7 @@ static int take_events(struct worker *w)
 // What control reads.
 static void show(struct worker *w)
 {
-	uint32_t busy = w->parked_count + origin_exchange_count(w->origin);
+	uint32_t busy = w->parked_count + w->listing_count + origin_exchange_count(w->origin);
 	inside_count(w, COUNTER_turns);
 	atomic_store_explicit(&w->shown.connections, w->conns.count, memory_order_relaxed);
 	atomic_store_explicit(&w->shown.busy, busy, memory_order_relaxed);

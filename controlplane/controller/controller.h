@@ -180,5 +180,13 @@ void controller_publish(struct controller *c, bool hold, uint64_t now_ms);
 // The changes since the last call, in order; valid until the next event. Returns how many.
 uint32_t controller_changes(struct controller *c, const struct controller_change **changes);
 
+// An event is over: whoever has a key below `key` waits no more, present or not; as far as there
+// are keys that can be called. Who is inside stays.
+void controller_lapse(struct controller *c, uint64_t key, uint64_t now_ms);
+
+// People who are placed now were told to poll again by other rules than their place: allow for the
+// longest poll_after there is.
+void controller_forget_told(struct controller *c, uint64_t now_ms);
+
 // How things stand at `now_ms`.
 void controller_look(const struct controller *c, uint64_t now_ms, struct controller_view *view);

@@ -18,6 +18,12 @@ void state_begin_anew(struct controller *c)
 	told_forget(&c->told, c->now_ms);
 }
 
+void controller_forget_told(struct controller *c, uint64_t now_ms)
+{
+	state_advance(c, now_ms);
+	told_forget(&c->told, c->now_ms);
+}
+
 void state_advance(struct controller *c, uint64_t now_ms)
 {
 	const uint64_t elapsed = now_ms > c->now_ms ? now_ms - c->now_ms : 0;

@@ -57,6 +57,11 @@ static struct subject subject_of(const struct store_record *r)
 	case STORE_TICKET:
 	case STORE_TICKET_FORGOTTEN:
 		return (struct subject){STORE_TICKET, r->ticket.epoch, 0};
+	case STORE_DRAW:
+	case STORE_DRAW_FORGOTTEN:
+		return (struct subject){STORE_DRAW, r->draw.line_id, r->draw.number};
+	case STORE_DOORS:
+		return (struct subject){STORE_DOORS, r->doors.line_id, 0};
 	case STORE_CLOCK:
 		return (struct subject){STORE_CLOCK, 0, 0};
 	case STORE_CONFIG:

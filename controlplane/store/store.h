@@ -22,6 +22,7 @@
 
 #define STORE_SECRET_BYTES 32u
 #define STORE_HASH_BYTES 32u
+#define STORE_SALT_BYTES_MAX 32u
 #define STORE_TEXT_MAX 1024u // bytes of a message, or of an audit entry; longer ones are refused
 #define STORE_ERROR_MAX 256u
 #define STORE_HISTORY_MAX 1000 // audit entries and configurations kept, each
@@ -44,6 +45,9 @@ enum store_kind {
 	STORE_AUDIT, // audit: added to the history
 	STORE_TICKET, // ticket
 	STORE_TICKET_FORGOTTEN, // ticket: its epoch suffices
+	STORE_DRAW, // draw: first without a list, then with it
+	STORE_DRAW_FORGOTTEN, // draw: line_id and number suffice
+	STORE_DOORS, // doors
 };
 
 struct store_session {
@@ -101,6 +105,28 @@ struct store_ticket {
 	uint8_t key[STORE_SECRET_BYTES];
 };
 
+// A gathering: its seed before anybody gathers, its list once it is drawn.
+struct store_draw {
+	uint32_t line_id;
+	uint64_t number; // with line_id: which record this is
+	uint8_t seed[STORE_SECRET_BYTES];
+	uint8_t salt[STORE_SALT_BYTES_MAX];
+	uint8_t salt_bytes;
+	bool is_drawn; // then what follows is known
+	uint64_t first_slot, end_slot, base; // of its keys, and tickets before them
+	uint64_t count;
+	uint8_t list_sha256[STORE_HASH_BYTES];
+};
+
+// What commands and time said about a room's doors.
+struct store_doors {
+	uint32_t line_id;
+	uint64_t opened_ms; // the latest event whose doors have opened, by its opens_ms
+	uint64_t opened_at_ms; // when they did
+	uint8_t salt[STORE_SALT_BYTES_MAX]; // for the next draw
+	uint8_t salt_bytes; // 0: that of the configuration
+};
+
 struct store_record {
 	uint8_t kind; // enum store_kind
 	union {
@@ -113,6 +139,8 @@ struct store_record {
 		struct store_config config;
 		struct store_audit audit;
 		struct store_ticket ticket;
+		struct store_draw draw;
+		struct store_doors doors;
 	};
 };
 

@@ -16,7 +16,17 @@
 	"CREATE TABLE tickets (epoch INTEGER PRIMARY KEY CHECK (epoch > 0)," \
 	" key BLOB NOT NULL) STRICT;"
 
+#define DRAWS \
+	"CREATE TABLE draws (line INTEGER NOT NULL, number INTEGER NOT NULL, seed BLOB NOT NULL," \
+	" salt BLOB NOT NULL, drawn INTEGER NOT NULL," \
+	" first_slot INTEGER NOT NULL, end_slot INTEGER NOT NULL, base INTEGER NOT NULL," \
+	" count INTEGER NOT NULL, list BLOB NOT NULL, PRIMARY KEY (line, number))" \
+	" STRICT, WITHOUT ROWID;" \
+	"CREATE TABLE doors (line INTEGER PRIMARY KEY, opened INTEGER NOT NULL," \
+	" at INTEGER NOT NULL, salt BLOB NOT NULL) STRICT;"
+
 const char store_sqlite_table_from_1[] = TICKETS;
+const char store_sqlite_table_from_2[] = DRAWS;
 
 const char store_sqlite_table_schema[] =
 	"CREATE TABLE sessions (line INTEGER NOT NULL, visitor INTEGER NOT NULL,"
@@ -44,7 +54,7 @@ const char store_sqlite_table_schema[] =
 		STORE_HISTORY_MAX) "; END;"
 				   "CREATE TRIGGER audit_trim AFTER INSERT ON audit BEGIN"
 				   " DELETE FROM audit WHERE id <= new.id - " NUMBER(
-					   STORE_HISTORY_MAX) "; END;" TICKETS;
+					   STORE_HISTORY_MAX) "; END;" TICKETS DRAWS;
 
 static void bind_session(sqlite3_stmt *to, const struct store_record *r)
 {
@@ -132,6 +142,35 @@ static void bind_epoch(sqlite3_stmt *to, const struct store_record *r)
 	sqlite3_bind_int64(to, 1, r->ticket.epoch);
 }
 
+static void bind_draw(sqlite3_stmt *to, const struct store_record *r)
+{
+	const struct store_draw *draw = &r->draw;
+	sqlite3_bind_int64(to, 1, draw->line_id);
+	sqlite3_bind_int64(to, 2, (sqlite3_int64)draw->number);
+	sqlite3_bind_blob(to, 3, draw->seed, STORE_SECRET_BYTES, SQLITE_STATIC);
+	sqlite3_bind_blob(to, 4, draw->salt, draw->salt_bytes, SQLITE_STATIC);
+	sqlite3_bind_int64(to, 5, draw->is_drawn);
+	sqlite3_bind_int64(to, 6, (sqlite3_int64)draw->first_slot);
+	sqlite3_bind_int64(to, 7, (sqlite3_int64)draw->end_slot);
+	sqlite3_bind_int64(to, 8, (sqlite3_int64)draw->base);
+	sqlite3_bind_int64(to, 9, (sqlite3_int64)draw->count);
+	sqlite3_bind_blob(to, 10, draw->list_sha256, STORE_HASH_BYTES, SQLITE_STATIC);
+}
+
+static void bind_draw_number(sqlite3_stmt *to, const struct store_record *r)
+{
+	sqlite3_bind_int64(to, 1, r->draw.line_id);
+	sqlite3_bind_int64(to, 2, (sqlite3_int64)r->draw.number);
+}
+
+static void bind_doors(sqlite3_stmt *to, const struct store_record *r)
+{
+	sqlite3_bind_int64(to, 1, r->doors.line_id);
+	sqlite3_bind_int64(to, 2, (sqlite3_int64)r->doors.opened_ms);
+	sqlite3_bind_int64(to, 3, (sqlite3_int64)r->doors.opened_at_ms);
+	sqlite3_bind_blob(to, 4, r->doors.salt, r->doors.salt_bytes, SQLITE_STATIC);
+}
+
 #define OF_VISITOR " WHERE line = ?1 AND visitor = ?2"
 
 static const struct {
@@ -153,6 +192,12 @@ static const struct {
 	[STORE_AUDIT] = {"INSERT INTO audit (ms, text) VALUES (?1, ?2)", bind_audit},
 	[STORE_TICKET] = {"INSERT OR REPLACE INTO tickets VALUES (?1, ?2)", bind_ticket},
 	[STORE_TICKET_FORGOTTEN] = {"DELETE FROM tickets WHERE epoch = ?1", bind_epoch},
+	[STORE_DRAW] = {"INSERT OR REPLACE INTO draws"
+			" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+		bind_draw},
+	[STORE_DRAW_FORGOTTEN] = {"DELETE FROM draws WHERE line = ?1 AND number = ?2",
+		bind_draw_number},
+	[STORE_DOORS] = {"INSERT OR REPLACE INTO doors VALUES (?1, ?2, ?3, ?4)", bind_doors},
 };
 #define KINDS (sizeof(writes) / sizeof(writes[0]))
 
@@ -255,6 +300,46 @@ static bool read_ticket(sqlite3_stmt *row, struct store_record *r)
 	       read_bytes(row, 1, r->ticket.key, STORE_SECRET_BYTES);
 }
 
+// 0 to STORE_SALT_BYTES_MAX bytes.
+static bool read_salt(sqlite3_stmt *row, int column, uint8_t *salt, uint8_t *salt_bytes)
+{
+	int bytes = sqlite3_column_bytes(row, column);
+	if (bytes < 0 || bytes > (int)STORE_SALT_BYTES_MAX)
+		return false;
+	*salt_bytes = (uint8_t)bytes;
+	if (bytes > 0)
+		memcpy(salt, sqlite3_column_blob(row, column), (size_t)bytes);
+	return true;
+}
+
+static bool read_draw(sqlite3_stmt *row, struct store_record *r)
+{
+	struct store_draw *draw = &r->draw;
+	uint8_t is_drawn;
+	draw->number = read_u64(row, 1);
+	draw->first_slot = read_u64(row, 5);
+	draw->end_slot = read_u64(row, 6);
+	draw->base = read_u64(row, 7);
+	draw->count = read_u64(row, 8);
+	bool is_whole = read_u32(row, 0, &draw->line_id) &&
+			read_bytes(row, 2, draw->seed, STORE_SECRET_BYTES) &&
+			read_salt(row, 3, draw->salt, &draw->salt_bytes) &&
+			read_u8(row, 4, &is_drawn) &&
+			read_bytes(row, 9, draw->list_sha256, STORE_HASH_BYTES);
+	if (!is_whole || is_drawn > 1)
+		return false;
+	draw->is_drawn = is_drawn;
+	return true;
+}
+
+static bool read_doors(sqlite3_stmt *row, struct store_record *r)
+{
+	r->doors.opened_ms = read_u64(row, 1);
+	r->doors.opened_at_ms = read_u64(row, 2);
+	return read_u32(row, 0, &r->doors.line_id) &&
+	       read_salt(row, 3, r->doors.salt, &r->doors.salt_bytes);
+}
+
 static const struct {
 	const char *sql;
 	bool (*read)(sqlite3_stmt *row, struct store_record *r);
@@ -271,6 +356,10 @@ static const struct {
 	[STORE_CONFIG] = {"SELECT ms, hash FROM configs ORDER BY id", read_config},
 	[STORE_AUDIT] = {"SELECT ms, text FROM audit ORDER BY id", read_audit},
 	[STORE_TICKET] = {"SELECT epoch, key FROM tickets ORDER BY epoch", read_ticket},
+	[STORE_DRAW] = {"SELECT line, number, seed, salt, drawn, first_slot, end_slot, base,"
+			" count, list FROM draws ORDER BY line, number",
+		read_draw},
+	[STORE_DOORS] = {"SELECT line, opened, at, salt FROM doors", read_doors},
 };
 
 struct store_sqlite_table {

@@ -10,6 +10,7 @@
 // What makes the tables, for a database that has none; and what a database of version 1 lacks.
 extern const char store_sqlite_table_schema[];
 extern const char store_sqlite_table_from_1[];
+extern const char store_sqlite_table_from_2[];
 
 struct store_sqlite_table;
 

@@ -7,6 +7,8 @@
 
 #include "dataplane/gate/answer.h"
 
+#include "dataplane/gate/draw.h"
+#include "dataplane/gate/gather.h"
 #include "dataplane/gate/page.h"
 #include "dataplane/gate/writer.h"
 #include "dataplane/http/head.h"
@@ -428,6 +430,9 @@ static unsigned code_of(const struct decision *decision, const struct gate_reque
 	case DECIDE_NOT_FOUND:
 	case DECIDE_DRAW_NONE:
 		return 404;
+	case DECIDE_DRAW:
+	case DECIDE_DRAW_KEYS:
+		return 200;
 	case DECIDE_METHOD:
 		return 405;
 	case DECIDE_HEALTH:
@@ -472,6 +477,14 @@ static void put_rest(struct writer *w, const struct decision *decision,
 	case DECIDE_UNKNOWN:
 		writer_span(w, SPAN("WWW-Authenticate: Sluice\r\n"));
 		return put_json(w, SPAN("{\"state\":\"unknown\"}"), frame);
+	case DECIDE_DRAW:
+		return put_json(
+			w, (struct span){decision->proof->json, decision->proof->json_len}, frame);
+	case DECIDE_DRAW_KEYS: // the list itself follows, piece by piece
+		writer_span(w, SPAN("Content-Type: text/plain\r\n"));
+		put_number_field(
+			w, SPAN("Content-Length: "), decision->list->count * DRAW_LINE_BYTES);
+		return writer_span(w, SPAN("\r\n"));
 	case DECIDE_HEALTH:
 		return put_json(w, health_json(decision), frame);
 	case DECIDE_SERVER:

@@ -22,6 +22,9 @@
 	      // bad where it must go to https
 #define DECIDE_REST_S 60u // the longest poll_after where nothing is to be expected soon
 
+struct draw_list;
+struct gather_proof;
+
 enum decide_action {
 	DECIDE_FORWARD, // to the origin of the site
 	DECIDE_CLAIM, // park the request and send `claim`
@@ -45,7 +48,11 @@ enum decide_answer {
 	DECIDE_SERVER, // OPTIONS *: 204 with Allow
 	DECIDE_BAD_TARGET, // 400
 	DECIDE_MISDIRECTED, // 421
-	DECIDE_DRAW_NONE, // GET draw of a room without gatherings: 404 as JSON
+	DECIDE_DRAW, // GET draw: 200 with `proof`
+	DECIDE_DRAW_KEYS, // GET draw/keys: 200, and `list` as text, which may be longer than any
+			  // answer
+	DECIDE_DRAW_NONE, // GET draw of a room where nobody gathers, or draw/keys of one where
+			  // nothing is drawn: 404 as JSON
 };
 
 struct decide_input {
@@ -86,6 +93,8 @@ struct decision {
 	uint32_t ends_s; // FORWARD: unix s when the session ends; 0: never
 	struct claim
 		claim; // CLAIM: kind, room, line_id, key, visitor, session, expires, poll_after
+	const struct gather_proof *proof; // DRAW
+	struct draw_list *list; // DRAW_KEYS
 	struct status status; // PAGE, STATUS; poll_after is Retry-After of UNAVAILABLE too
 };
 

@@ -10,3 +10,6 @@ void mac_state_tag(const struct mac_key *key, const uint8_t *message, uint8_t *t
 
 // The tags of `count` jobs. Pure; any thread.
 void mac_state_burst(const struct mac_job *jobs, uint32_t count);
+
+// The first 8 bytes of HMAC-SHA256 over 8 bytes, both as big-endian numbers. Pure; any thread.
+uint64_t mac_state_word(const struct mac_key *key, uint64_t message);

@@ -22,6 +22,8 @@
 
 #include "dataplane/gate/place.h"
 
+#include "dataplane/gate/draw.h"
+
 #include <assert.h>
 
 #define HELD_BITS 24u // of a cell or entry, for the count
@@ -39,6 +41,11 @@ struct count {
 static uint64_t load(const _Atomic uint64_t *from)
 {
 	return atomic_load_explicit(from, memory_order_acquire);
+}
+
+static const struct draw_set *load_drawn(const struct place_line *line)
+{
+	return atomic_load_explicit(&line->drawn, memory_order_acquire);
 }
 
 static void store(_Atomic uint64_t *to, uint64_t value)
@@ -239,16 +246,34 @@ static struct count count_of(const struct place_line *line, uint64_t slot)
 	return count;
 }
 
-bool place_rank(const struct place_line *line, uint64_t key, uint64_t *rank)
+bool place_rank_counted(const struct place_line *line, uint64_t key, uint64_t *rank)
 {
 	const struct count count = count_of(line, place_slot(key));
 	*rank = count.below + min_of(count.tickets, place_seq(key));
 	return place_seq(key) < count.tickets;
 }
 
+bool place_rank(const struct place_line *line, uint64_t key, uint64_t *rank)
+{
+	const struct draw_set *drawn = load_drawn(line);
+	const struct draw_list *list = drawn ? draw_find_key(drawn, key) : NULL;
+	bool is_listed;
+	if (!list)
+		return place_rank_counted(line, key, rank);
+	*rank = list->base + draw_rank(list, key, &is_listed);
+	return is_listed;
+}
+
 uint64_t place_total(const struct place_line *line)
 {
-	return count_of(line, PLACE_SLOT_MAX).below;
+	return count_of(line, PLACE_SLOT_MAX).below + load(&line->gathered);
+}
+
+void place_gathered(struct place_line *line)
+{
+	announce(line);
+	atomic_fetch_add(&line->gathered, 1);
+	announce(line); // as a mint does
 }
 
 // --- control's side
@@ -322,6 +347,13 @@ static uint64_t close_below(struct place_line *line, uint64_t slot)
 	}
 }
 
+// The slot behind the last that may be counted now.
+static uint64_t countable(const struct place_line *line, uint64_t slot)
+{
+	const uint64_t gathers_from = load(&line->gathers_from);
+	return gathers_from ? min_of(slot, gathers_from) : slot;
+}
+
 // Twice as long for each halving of what is free: so the index takes as long for each half of the
 // rest as it took for the first, and is never full in practice.
 static uint64_t stride_for(uint64_t free_entries, uint64_t entries)
@@ -345,7 +377,8 @@ static void set_stride(struct place_line *line)
 
 uint64_t place_close(struct place_line *line, uint64_t slot)
 {
-	const uint64_t counted = close_below(line, slot & -load(&line->stride));
+	const uint64_t end = countable(line, slot & -load(&line->stride));
+	const uint64_t counted = end > load(&line->closed) ? close_below(line, end) : 0;
 	set_stride(line);
 	return counted;
 }
@@ -354,7 +387,7 @@ uint64_t place_key_at(const struct place_line *line, uint64_t rank)
 {
 	uint64_t low = load(&line->index_first), high = load(&line->index_end);
 	if (rank > index_total(line) || low == high)
-		return place_key(load(&line->closed), 0, 0);
+		return place_key(countable(line, load(&line->closed)), 0, 0);
 	for (high--; low < high;) {
 		const uint64_t middle = low + (high - low) / 2;
 		const struct count at = entry_at(line, middle);
@@ -364,7 +397,12 @@ uint64_t place_key_at(const struct place_line *line, uint64_t rank)
 			high = middle;
 	}
 	const struct count found = entry_at(line, low);
-	return place_key(found.slot, rank > found.below ? rank - found.below : 0, 0);
+	const uint64_t within = rank > found.below ? rank - found.below : 0;
+	const struct draw_set *drawn = load_drawn(line);
+	const struct draw_list *list =
+		drawn ? draw_find_key(drawn, place_key(found.slot, 0, 0)) : NULL;
+	return list ? draw_key_at(list, min_of(within, list->count))
+		    : place_key(found.slot, within, 0);
 }
 
 void place_trim(struct place_line *line, uint64_t floor)
@@ -422,7 +460,58 @@ bool place_begin(struct place_line *line, uint64_t now_slot)
 	const uint64_t word = load(&line->word);
 	if (word_slot(word) < load(&line->closed)) // only after a power loss
 		move_word(line, word, load(&line->closed), 0);
+	if (load(&line->gathers_from))
+		return true; // nobody has minted since
 	close_below(line, slot);
 	set_stride(line);
 	return word_slot(load(&line->word)) >= slot;
+}
+
+// --- gatherings
+
+uint64_t place_gather(struct place_line *line)
+{
+	const uint64_t slot = word_slot(load(&line->word)) + 1;
+	assert(load(&line->gathers_from) == 0);
+	close_below(line, slot);
+	if (load(&line->closed) < slot)
+		return 0;
+	store(&line->gathers_from, slot);
+	return slot;
+}
+
+uint64_t place_gather_end(struct place_line *line, uint64_t first, uint64_t now_slot)
+{
+	const uint64_t word = load(&line->word);
+	assert(first >= load(&line->gathers_from) && load(&line->gathers_from) > 0);
+	const uint64_t end = max_of(max_of(now_slot, word_slot(word)), first) + 1;
+	move_word(line, word, end, 0);
+	store(&line->closed, end); // its cells are free: nobody has minted since it began
+	return end;
+}
+
+uint64_t place_before(const struct place_line *line, uint64_t slot)
+{
+	const uint64_t end = load(&line->index_end);
+	if (end == 0 || entry_at(line, end - 1).slot < slot)
+		return index_total(line);
+	return entry_at(line, find_entry(line, slot, load(&line->index_first), end - 1)).below;
+}
+
+bool place_drawn(struct place_line *line, uint64_t count, uint64_t end, uint64_t next)
+{
+	const uint64_t index_end = load(&line->index_end);
+	const uint64_t base = index_total(line);
+	if (!index_has_room(line))
+		return false;
+	assert(index_end == 0 || entry_at(line, index_end - 1).slot < end - 1);
+	if (count > 0) {
+		struct place_entry *entry = &line->entries[index_end & (line->entries_max - 1)];
+		announce(line);
+		store(&entry->held, (end - 1) << HELD_BITS | count);
+		store(&entry->base, base);
+		store(&line->index_end, index_end + 1);
+	}
+	store(&line->gathers_from, next);
+	return true;
 }

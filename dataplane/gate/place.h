@@ -12,6 +12,10 @@
 // free, nobody moves the word: the current slot goes on, so slots get longer when control is late,
 // and no count is ever lost. As the index fills, control makes slots longer before it is full
 // (`stride`). A slot that is full passes its tickets on to the next one.
+//
+// A gathering takes a stretch of slots for itself: nobody mints in them, and nothing from them on
+// is counted or called (`gathers_from`) until it is drawn. Then one entry of the index, at the last
+// of its slots, stands for all of them, and the ranks between come from its list (draw.h).
 #pragma once
 
 #include <assert.h>
@@ -19,6 +23,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct draw_list;
+struct draw_set;
 
 #define PLACE_SLOT_MS 10u
 #define PLACE_SEQ_BITS 18u
@@ -86,7 +93,12 @@ struct place_line {
 			       // and control
 	_Atomic uint64_t stride; // slots begin at multiples of this, a power of two; written:
 				 // control
-	uint64_t reserved1[6];
+	_Atomic uint64_t gathers_from; // first slot of the first gathering that is not drawn; 0:
+				       // there is none; written: control
+	_Atomic uint64_t gathered; // who gathered and is not drawn; added to: workers
+	_Atomic(const struct draw_set *) drawn; // gatherings drawn, of this process: NULL when the
+						// file is opened; written: control
+	uint64_t reserved1[3];
 
 	// line 2: what control has counted
 	_Atomic uint64_t closed; // slots below this one are in the index; written: control
@@ -134,12 +146,18 @@ bool place_take_open(struct place_line *line);
 
 // How many tickets of the line stand before `key`.
 // Returns whether the rank is exact: false for a key that was not counted (late-learnt, or
-// forgotten below floor), which gets the place of its slot's last known. Any thread, beside mints
-// and control's work.
+// forgotten below floor), which gets the place of its slot's last known, or of the next in the list
+// of its gathering. Any thread, beside mints and control's work.
 bool place_rank(const struct place_line *line, uint64_t key, uint64_t *rank);
 
-// Tickets ever minted in the line. Any thread.
+// The same for a line in which nobody gathers, for whom polls fast.
+bool place_rank_counted(const struct place_line *line, uint64_t key, uint64_t *rank);
+
+// Tickets ever minted in the line, and those who have gathered. Any thread.
 uint64_t place_total(const struct place_line *line);
+
+// One more has gathered. Sets PLACE_OPEN_LINE before that is seen. Any worker; lock-free.
+void place_gathered(struct place_line *line);
 
 // Close every slot below `slot` (nothing can be minted there any more) and take their counts into
 // the index, as far as there is room. Of long slots (`stride`) only whole ones. Control only.
@@ -147,17 +165,35 @@ uint64_t place_total(const struct place_line *line);
 uint64_t place_close(struct place_line *line, uint64_t slot);
 
 // The smallest key below which at least `rank` tickets of closed slots stand (those forgotten
-// count as standing); with more ranks than there are tickets, the first key of slot `closed`. For
-// moving the threshold. Control only.
+// count as standing); with more ranks than there are tickets, the first key of slot `closed`, or of
+// the gathering that is not drawn. For moving the threshold. Control only.
 uint64_t place_key_at(const struct place_line *line, uint64_t rank);
 
 // Forget entries wholly below `floor`, but for the last. Control only.
 void place_trim(struct place_line *line, uint64_t floor);
 
 // Begin a fresh slot, after a restart: later mints lie above everything minted before and above
-// `now_slot`. An index that a power loss left torn is cut back to its sound beginning. Returns
-// false if the index has no room, then the old slot goes on. Control only, before workers run.
+// `now_slot`. An index that a power loss left torn is cut back to its sound beginning. A gathering
+// goes on in its slots. Returns false if the index has no room, then the old slot goes on. Control
+// only, before workers run.
 bool place_begin(struct place_line *line, uint64_t now_slot);
+
+// A gathering begins, behind all that was minted. No worker mints until it ends. Returns its first
+// slot, from which on nothing is counted or called; 0 if the index has no room, then not yet.
+// Control only.
+uint64_t place_gather(struct place_line *line);
+
+// The list of the gathering that began at `first` is closed: mints go on from the slot that is
+// returned, or the next gathering begins there. No worker mints yet. Control only.
+uint64_t place_gather_end(struct place_line *line, uint64_t first, uint64_t now_slot);
+
+// The first gathering that is not drawn has been: `count` people, in the slots before `end`. Its
+// list is in `drawn` already. The next one that is not drawn begins at `next`, or there is none: 0.
+// Returns false if the index has no room, then not yet. Control only.
+bool place_drawn(struct place_line *line, uint64_t count, uint64_t end, uint64_t next);
+
+// Tickets before slot `slot` that are counted: where the ranks of a gathering begin. Control only.
+uint64_t place_before(const struct place_line *line, uint64_t slot);
 
 // The file: a header page, then `lines_max` lines.
 struct place_file;

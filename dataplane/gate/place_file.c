@@ -265,8 +265,11 @@ int place_file_open(
 		place_file_close(f);
 		return ret;
 	}
-	for (uint32_t i = 0; i < f->header->lines_max; i++)
+	for (uint32_t i = 0; i < f->header->lines_max; i++) {
 		f->used = line_is_taken(line_at(f, i)) ? i + 1 : f->used;
+		if (line_is_taken(line_at(f, i)))
+			atomic_store(&line_at(f, i)->drawn, NULL); // the last process's
+	}
 	*file = f;
 	return 0;
 }

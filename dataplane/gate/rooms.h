@@ -10,6 +10,7 @@
 
 #include "drivers/span.h"
 
+struct gather;
 struct place_line;
 struct page_set;
 
@@ -28,6 +29,7 @@ enum gate_room_state {
 	GATE_OPEN,
 	GATE_PAUSED, // nobody is called or admitted; tickets are drawn and kept
 	GATE_CLOSED, // the event is over; passes go on until they expire
+	GATE_BEFORE, // the doors are not open yet; people may gather
 };
 
 enum gate_same_site {
@@ -53,7 +55,10 @@ struct gate_room {
 	struct span
 		message_json; // the operator's message as a JSON value: quoted and escaped, or null
 	struct span message_html; // the same, escaped for HTML text; empty if none
+	uint32_t opens_s; // unix s, while the doors are closed; 0: they are open
+	uint32_t gathers_s; // when people may gather before them; opens_s: not at all
 	struct place_line *line;
+	struct gather *gather; // NULL: nobody gathers here
 	const struct page_set *pages; // never NULL
 };
 

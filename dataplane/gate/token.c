@@ -48,7 +48,8 @@ bool token_decode(struct span text, struct token_wire *wire, struct token *token
 	if (text.len != TOKEN_TEXT_BYTES || !token_text_read(text.at, (uint8_t *)&read))
 		return false;
 	const uint8_t *body = read.body;
-	if (body[0] != TOKEN_VERSION || (body[3] & ~TOKEN_FLAGS_KNOWN))
+	if (body[0] != TOKEN_VERSION || (body[3] & ~TOKEN_FLAGS_KNOWN) ||
+		(body[3] && body[2] != TOKEN_TICKET))
 		return false;
 	if (body[2] != TOKEN_TICKET && body[2] != TOKEN_PASS)
 		return false;

@@ -22,7 +22,8 @@
 #include "drivers/span.h"
 
 #define TOKEN_VERSION 1u
-#define TOKEN_FLAGS_KNOWN 0u // version 1 defines none; a token with any other bit is no token
+#define TOKEN_FLAG_GATHERED 1u // of a ticket: its key is the number of a gathering
+#define TOKEN_FLAGS_KNOWN TOKEN_FLAG_GATHERED // a token with any other bit is no token
 #define TOKEN_AHEAD_MAX_S 10u // clocks of appliances may differ by this; dated further ahead: none
 #define TOKEN_SECRETS 256u // a secret's id is one byte
 #define TOKEN_SECRET_BYTES_MIN 16u // shorter ones are a bug of ours
@@ -38,7 +39,8 @@ struct token {
 	uint8_t kind; // enum token_kind
 	uint8_t flags; // within TOKEN_FLAGS_KNOWN
 	uint32_t line_id; // low 32 bits of XXH3-64 of ROOM or ROOM/LANE
-	uint64_t key; // ticket: the place; pass: the session id
+	uint64_t key; // ticket: the place, or with TOKEN_FLAG_GATHERED the number of the
+		      // gathering; pass: the session id
 	uint64_t visitor;
 	uint32_t issued; // unix s
 	uint32_t expires; // unix s; 0 for tickets, never 0 for passes

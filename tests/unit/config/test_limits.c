@@ -31,6 +31,7 @@ static const struct {
 	{"sites[].origin.", "sites: [{origin: {%s}}]\n"},
 	{"sites[].origin.tls.", "sites: [{origin: {tls: {%s}}}]\n"},
 	{"sites[].rooms[].", "sites: [{rooms: [{%s}]}]\n"},
+	{"sites[].rooms[].events[].", "sites: [{rooms: [{events: [{%s}]}]}]\n"},
 };
 
 static const char *format_of(const struct key *key)
@@ -147,7 +148,7 @@ static void test_texts(void **state)
 	(void)state;
 	for (const struct key *key = key_table; key < key_table + key_count; key++) {
 		if (key->type != KEY_NAME && key->type != KEY_PATH && key->type != KEY_FILE &&
-			key->type != KEY_DEVICE)
+			key->type != KEY_DEVICE && key->type != KEY_TEXT)
 			continue;
 		char *text = malloc(key->max + 2);
 		memset(text, 'a', key->max + 1);

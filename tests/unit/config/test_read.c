@@ -127,11 +127,6 @@ static const struct read_case {
 		"version; allowed: embedded\n"},
 	{"pools", "pools: [{name: shop, capacity: 5}]\n" REST,
 		"t.yaml:1:1: pools: is not supported by this version; allowed: []\n"},
-	{"order",
-		LISTEN "sites: [{name: shop, hosts: [a], origin: {servers: ['b:1']}, rooms: "
-		       "[{name: a, path: /a, order: window}]}]\n",
-		"t.yaml:2:97: sites[0].rooms[0].order: 'window' is not supported by this version; "
-		"allowed: arrival\n"},
 	{"peak",
 		LISTEN "sites: [{name: shop, hosts: [a], origin: {servers: ['b:1']}, rooms: "
 		       "[{name: a, path: /a, mode: peak}]}]\n",

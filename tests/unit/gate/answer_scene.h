@@ -82,6 +82,7 @@ static int scene(void **state)
 			.poll_after = 5,
 			.position = 47382,
 			.ahead = 46110,
+			.ahead_min = STATUS_UNKNOWN,
 			.eta_low = 1200,
 			.eta_high = 1500,
 			.now = NOW_S}};

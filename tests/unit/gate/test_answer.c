@@ -150,8 +150,8 @@ static void the_queue_as_json(void **state)
 static void the_json_of_every_state(void **state)
 {
 	(void)state;
-	static const char *const words[] = {
-		"waiting", "next", "admitted", "expired", "closed", "full", "rejected"};
+	static const char *const words[] = {"prequeue", "before", "waiting", "next", "admitted",
+		"expired", "closed", "full", "rejected"};
 	static const char *const keys[] = {"room", "state", "position", "ahead", "exact", "eta",
 		"poll_after", "opens", "expires", "now", "message"};
 	request.route = GATE_ROUTE_STATUS;
@@ -178,6 +178,22 @@ static void the_json_of_every_state(void **state)
 }
 
 // --- all the others
+
+// While a window gathers there is one key more.
+static void json_of_a_window(void **state)
+{
+	(void)state;
+	request.route = GATE_ROUTE_STATUS;
+	decision.answer = DECIDE_STATUS;
+	decision.status.position = decision.status.ahead = STATUS_UNKNOWN;
+	decision.status.ahead_min = 1234;
+	render();
+	json_t *json = body_json();
+	assert_true(json_is_null(json_object_get(json, "position")));
+	assert_true(json_is_null(json_object_get(json, "ahead")));
+	assert_int_equal(json_integer_value(json_object_get(json, "ahead_min")), 1234);
+	json_decref(json);
+}
 
 static void every_answer_is_well_formed(void **state)
 {
@@ -376,6 +392,7 @@ int main(void)
 		STORY(the_queue_page_in_its_shapes),
 		STORY(the_queue_as_json),
 		STORY(the_json_of_every_state),
+		STORY(json_of_a_window),
 		STORY(every_answer_is_well_formed),
 		STORY(the_way_to_https),
 		STORY(strict_transport_security),

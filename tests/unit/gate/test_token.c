@@ -109,7 +109,8 @@ static const struct {
 	{"kind 3", 2, 3, false},
 	{"kind 255", 2, 255, false},
 	{"a pass without an end", 2, 2, false},
-	{"the first flag", 3, 1, false},
+	{"the first flag", 3, 1, true}, // of a ticket
+	{"the second flag", 3, 2, false},
 	{"the last flag", 3, 0x80, false},
 	{"another line", 4, 0, true},
 	{"issued in 2106", 24, 0xff, true},

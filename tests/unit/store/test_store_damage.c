@@ -105,7 +105,7 @@ static void other_versions_are_refused(void **state)
 		const char *sql, *said;
 		int ret;
 	} cases[] = {
-		{"PRAGMA user_version = 3", "later version", -ENOTSUP},
+		{"PRAGMA user_version = 4", "later version", -ENOTSUP},
 		{"PRAGMA user_version = 0", "unknown version", -EUCLEAN},
 		{"PRAGMA user_version = -1", "unknown version", -EUCLEAN},
 		{"PRAGMA application_id = 1", "not a database of sluice", -EUCLEAN},

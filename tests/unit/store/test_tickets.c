@@ -125,8 +125,10 @@ static void a_database_without_them_gets_the_table(void **state)
 	sqlite3 *db;
 	store_close(sqlite_place_open(), NOW);
 	assert_int_equal(sqlite3_open(sqlite_place_path, &db), SQLITE_OK);
-	assert_int_equal(
-		sqlite3_exec(db, "DROP TABLE tickets; PRAGMA user_version = 1", NULL, NULL, NULL),
+	assert_int_equal(sqlite3_exec(db,
+				 "DROP TABLE tickets; DROP TABLE draws; DROP TABLE doors;"
+				 "PRAGMA user_version = 1",
+				 NULL, NULL, NULL),
 		SQLITE_OK);
 	sqlite3_close(db);
 	for (int i = 0; i < 2; i++) { // once upgraded, it is as any

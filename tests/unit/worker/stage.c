@@ -76,7 +76,8 @@ static void build_snapshot(struct stage *stage)
 
 static void open_places(struct stage *stage)
 {
-	char path[] = "/tmp/sluice-stage-XXXXXX", error[PAGES_ERROR_BYTES];
+	char path[] = "/tmp/sluice-stage-XXXXXX";
+	const struct template_ear ear = {NULL, NULL}; // nothing is wrong with the pages
 	close(mkstemp(path));
 	unlink(path);
 	assert_int_equal(place_file_open(path, 2, 1024, &stage->places), 0);

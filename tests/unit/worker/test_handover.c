@@ -197,7 +197,8 @@ static void destroy(const struct snapshot *s)
 
 static void begin(struct stage *stage)
 {
-	char path[] = "/tmp/sluice-handover-XXXXXX", error[PAGES_ERROR_BYTES];
+	char path[] = "/tmp/sluice-handover-XXXXXX";
+	const struct template_ear ear = {NULL, NULL}; // nothing is wrong with the pages
 	int fd = mkstemp(path);
 	close(fd);
 	unlink(path);

@@ -1,0 +1,398 @@
+// Doors. Each turn, for each room that has any: where in its schedule it is, what its configuration
+// is therefore, what is to be drawn, and whether workers must hear of it.
+//
+// Doors that have opened are closed to visitors until the places of those who gathered are drawn,
+// which takes a second and what the draw takes: the room is in state `before` until then.
+//
+// An epoch (draws.h) of doors is the time they open; of windows it has a bit that no time has.
+
+#include "controlplane/doors.h"
+
+#include "controlplane/log.h"
+#include "controlplane/reload.h"
+#include "controlplane/rooms.h"
+#include "controlplane/turn.h"
+#include "dataplane/gate/place.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define KNOWN_MS 50u // by then every worker knows that an event has closed
+#define WINDOW (1ull << 62) // of an epoch: a window
+#define BY_NUMBER (1ull << 61) // and one by number
+
+static void seam_random(void *ctx, uint8_t *bytes, uint32_t count)
+{
+	(void)ctx;
+	while (getrandom(bytes, count, 0) != (ssize_t)count)
+		;
+}
+
+static void seam_say(void *ctx, uint32_t line_id, const char *text)
+{
+	const struct control_room *room = rooms_find_line(ctx, line_id);
+	log_info("room %s: %s", room ? room->config->name : "?", text);
+}
+
+int doors_create(struct control *c)
+{
+	const struct draws_plan plan = {.folder = c->started->state};
+	const struct draws_seams seams = {.ctx = c,
+		.barrier_begin = turn_seams.barrier_begin,
+		.barrier_passed = turn_seams.barrier_passed,
+		.random = seam_random,
+		.say = seam_say};
+	return draws_create(&plan, c->store, &seams, &c->draws);
+}
+
+static int by_opening(const void *a, const void *b)
+{
+	const struct config_event *x = *(const struct config_event *const *)a;
+	const struct config_event *y = *(const struct config_event *const *)b;
+	return (x->opens_s > y->opens_s) - (x->opens_s < y->opens_s);
+}
+
+static struct schedule_event event_of(uint64_t opens_s, uint64_t closes_s, uint64_t prequeue_s)
+{
+	uint64_t before_s = prequeue_s < opens_s ? prequeue_s : opens_s;
+	return (struct schedule_event){.gathers_ms = (opens_s - before_s) * 1000,
+		.opens_ms = opens_s * 1000,
+		.closes_ms = closes_s * 1000};
+}
+
+int doors_set(struct control_room *room)
+{
+	const struct config_room *config = room->config;
+	bool has_own = config->opens_s || config->closes_s;
+	uint32_t count = config->events.count ? config->events.count : has_own;
+	room->events = calloc(count + 1, sizeof(*room->events));
+	room->event_configs = calloc(count + 1, sizeof(*room->event_configs));
+	room->event = NULL;
+	room->in_force = *config;
+	if (!room->events || !room->event_configs) {
+		doors_free(room);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < config->events.count; i++)
+		room->event_configs[i] = &config->events.at[i];
+	qsort(room->event_configs, config->events.count, sizeof(*room->event_configs), by_opening);
+	for (uint32_t i = 0; i < config->events.count; i++) {
+		const struct config_event *event = room->event_configs[i];
+		room->events[i] = event_of(event->opens_s, event->closes_s, event->prequeue_s);
+	}
+	if (!config->events.count && has_own)
+		room->events[0] = event_of(config->opens_s, config->closes_s, config->prequeue_s);
+	schedule_set(&room->schedule, room->events, count);
+	return 0;
+}
+
+void doors_free(struct control_room *room)
+{
+	free(room->events);
+	free(room->event_configs);
+	room->events = NULL;
+	room->event_configs = NULL;
+	schedule_set(&room->schedule, NULL, 0);
+}
+
+static void load_doors(void *context, const struct store_record *record)
+{
+	struct control_room *room = context;
+	const struct store_doors *doors = &record->doors;
+	if (doors->line_id != room->line_id)
+		return;
+	room->schedule.opened_ms = doors->opened_ms;
+	room->schedule.opened_at_ms = doors->opened_at_ms;
+	memcpy(room->salt, doors->salt, sizeof(room->salt));
+	room->salt_bytes = doors->salt_bytes;
+}
+
+void doors_restore(struct control *c, struct control_room *room)
+{
+	store_load(c->store, STORE_DOORS, CLAIMS_RESTORE_MAX, load_doors, room);
+	room->draws = c->draws ? draws_take(c->draws, room->line_id, room->line,
+					 config_room_gathers(room->config))
+			       : NULL;
+}
+
+static void save_doors(struct control *c, const struct control_room *room)
+{
+	struct store_record record = {.kind = STORE_DOORS,
+		.doors = {.line_id = room->line_id,
+			.opened_ms = room->schedule.opened_ms,
+			.opened_at_ms = room->schedule.opened_at_ms,
+			.salt_bytes = room->salt_bytes}};
+	memcpy(record.doors.salt, room->salt, sizeof(record.doors.salt));
+	if (!store_put(c->store, &record))
+		log_error("room %s: the store took no record of its doors", room->config->name);
+}
+
+static uint8_t hex_digit(char digit)
+{
+	return (uint8_t)(digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10);
+}
+
+// Bytes of hex that has been checked.
+static uint8_t read_salt(const char *hex, uint8_t salt[DRAW_SALT_BYTES_MAX])
+{
+	size_t bytes = hex ? strlen(hex) / 2 : 0;
+	memset(salt, 0, DRAW_SALT_BYTES_MAX);
+	for (size_t i = 0; i < bytes; i++)
+		salt[i] = (uint8_t)(hex_digit(hex[2 * i]) << 4 | hex_digit(hex[2 * i + 1]));
+	return (uint8_t)bytes;
+}
+
+int doors_salt(struct control *c, struct control_room *room, const char *hex)
+{
+	size_t len = strlen(hex);
+	if (len == 0 || len % 2 || len > 2 * DRAW_SALT_BYTES_MAX ||
+		hex[strspn(hex, "0123456789abcdefABCDEF")])
+		return -EINVAL;
+	if (!room->draws)
+		return -ENOENT;
+	room->salt_bytes = read_salt(hex, room->salt);
+	save_doors(c, room);
+	return 0;
+}
+
+bool doors_open(struct control *c, struct control_room *room)
+{
+	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
+	if (!schedule_open(&room->schedule, now_ms))
+		return false;
+	save_doors(c, room);
+	return true;
+}
+
+// --- each turn
+
+static void override_number(uint64_t *to, uint64_t from)
+{
+	if (from)
+		*to = from;
+}
+
+// The configuration with what an event overrides.
+static struct config_room apply(const struct config_room *room, const struct config_event *event)
+{
+	struct config_room all = *room;
+	if (!event)
+		return all;
+	override_number(&all.capacity, event->capacity);
+	override_number(&all.burst, event->burst);
+	override_number(&all.session_s, event->session_s);
+	if (event->rate.count)
+		all.rate = event->rate;
+	if (event->order != CONFIG_EVENT_ORDER_ROOM)
+		all.order = event->order == CONFIG_EVENT_ORDER_WINDOW ? CONFIG_ORDER_WINDOW
+								      : CONFIG_ORDER_ARRIVAL;
+	if (event->window.s || event->window.people)
+		all.window = event->window;
+	if (event->salt)
+		all.salt = event->salt;
+	return all;
+}
+
+static const struct config_event *event_now(const struct control_room *room)
+{
+	bool is_on = room->doors.event >= 0 && (room->doors.doors == SCHEDULE_OPEN ||
+						       room->doors.doors == SCHEDULE_GATHERING);
+	return is_on ? room->event_configs[room->doors.event] : NULL;
+}
+
+static bool is_of_doors(uint64_t epoch)
+{
+	return epoch != 0 && !(epoch & WINDOW);
+}
+
+// Whether somebody gathered for the doors whose place is not drawn yet.
+static bool waits_for_draw(const struct draws_view *view)
+{
+	return (view->is_gathering && is_of_doors(view->epoch)) || is_of_doors(view->closing_epoch);
+}
+
+static uint8_t state_of(const struct control_room *room, const struct draws_view *view)
+{
+	switch ((enum schedule_doors)room->doors.doors) {
+	case SCHEDULE_OPEN:
+		return waits_for_draw(view) ? GATE_BEFORE : GATE_OPEN;
+	case SCHEDULE_CLOSED:
+		return GATE_CLOSED;
+	case SCHEDULE_BEFORE:
+	case SCHEDULE_GATHERING:
+		break;
+	}
+	return GATE_BEFORE;
+}
+
+// Whether a window by number is to close: it is full, or old, or a slot is free and nobody is left
+// before it.
+static bool is_window_over(
+	const struct control_room *room, const struct draws_view *view, uint64_t now_ms)
+{
+	const struct config_room *config = &room->in_force;
+	struct controller_view now;
+	if (view->joined == 0)
+		return false;
+	if (view->joined >= config->window.people ||
+		now_ms >= view->began_ms + config->window_max_s * 1000)
+		return true;
+	controller_look(room->controller, now_ms, &now);
+	return now.called == 0 && now.waiting <= view->joined &&
+	       (!config->capacity || now.sessions < config->capacity);
+}
+
+static void wish_window(const struct control_room *room, const struct draws_view *view,
+	uint64_t now_ms, struct draws_wish *wish)
+{
+	const struct config_window *window = &room->in_force.window;
+	wish->gathers = wish->keeps_empty = true;
+	if (window->s) {
+		wish->epoch = WINDOW | now_ms / (window->s * 1000);
+		wish->closes_s = ((wish->epoch & ~WINDOW) + 1) * window->s;
+		return;
+	}
+	bool is_on = view->is_gathering && (view->epoch & (WINDOW | BY_NUMBER)) > WINDOW;
+	wish->epoch = is_on ? view->epoch + is_window_over(room, view, now_ms)
+			    : WINDOW | BY_NUMBER | now_ms;
+}
+
+static struct draws_wish wish_of(const struct control_room *room, const struct draws_view *view,
+	uint64_t now_ms, uint64_t gathered_max)
+{
+	struct draws_wish wish = {.gathered_max = gathered_max,
+		.prepares =
+			config_room_gathers(room->config) && room->doors.doors != SCHEDULE_CLOSED,
+		.salt_bytes = room->salt_bytes};
+	const struct schedule_event *event =
+		room->doors.event >= 0 ? &room->events[room->doors.event] : NULL;
+	bool is_joined = view->is_gathering && is_of_doors(view->epoch);
+	bool is_open = room->doors.doors == SCHEDULE_OPEN;
+	if (room->salt_bytes)
+		memcpy(wish.salt, room->salt, sizeof(wish.salt));
+	else
+		wish.salt_bytes = read_salt(room->in_force.salt, wish.salt);
+	if (is_joined && (!is_open || room->doors.list_is_open)) {
+		wish.gathers = true;
+		wish.epoch = view->epoch;
+	} else if (room->doors.doors == SCHEDULE_GATHERING) {
+		wish.gathers = true;
+		wish.epoch = event->opens_ms;
+	} else if (is_open && room->in_force.order == CONFIG_ORDER_WINDOW) {
+		wish_window(room, view, now_ms, &wish);
+	}
+	return wish;
+}
+
+// What workers must know of the doors. Returns whether it is something else than before.
+static bool update_state(struct control_room *room, const struct draws_view *view)
+{
+	uint8_t state = state_of(room, view);
+	uint32_t opens_s = 0, gathers_s = 0;
+	if (state == GATE_BEFORE && room->doors.event >= 0) {
+		const struct schedule_event *event = &room->events[room->doors.event];
+		uint64_t at_ms = room->doors.doors == SCHEDULE_OPEN ? room->schedule.opened_at_ms
+								    : event->opens_ms;
+		opens_s = (uint32_t)(at_ms / 1000);
+		gathers_s = (uint32_t)(event->gathers_ms / 1000);
+	}
+	bool has_changed = state != room->doors_state || opens_s != room->opens_s ||
+			   gathers_s != room->gathers_s;
+	room->doors_state = state;
+	room->opens_s = opens_s;
+	room->gathers_s = gathers_s;
+	return has_changed;
+}
+
+void doors_look(struct control_room *room, uint64_t now_ms)
+{
+	struct draws_view view = {0};
+	if (room->draws)
+		draws_look(room->draws, &view);
+	room->doors = schedule_look(&room->schedule, now_ms);
+	room->event = event_now(room);
+	room->in_force = apply(room->config, room->event);
+	update_state(room, &view);
+}
+
+static bool update_event(struct control_room *room)
+{
+	const struct config_event *event = event_now(room);
+	if (event == room->event)
+		return false;
+	room->event = event;
+	room->in_force = apply(room->config, event);
+	return true;
+}
+
+static void look_at_draws(struct control *c, struct control_room *room, uint64_t now_ms)
+{
+	struct draws_view view;
+	draws_look(room->draws, &view);
+	if (view.draws_total == room->draws_total)
+		return;
+	room->draws_total = view.draws_total;
+	controller_forget_told(room->controller, now_ms);
+	if (room->salt_bytes) { // it was for this one
+		room->salt_bytes = 0;
+		save_doors(c, room);
+	}
+}
+
+// Whoever waited for an event that is over does so no more. Nobody drew a place since it closed,
+// but by a worker that did not know yet.
+static void end_events(struct control_room *room, uint64_t now_ms)
+{
+	uint64_t closed_ms = 0;
+	for (uint32_t i = 0; i < room->schedule.count; i++) {
+		const struct schedule_event *event = &room->events[i];
+		if (event->closes_ms > 0 && event->closes_ms <= room->schedule.now_ms &&
+			event->opens_ms <= room->schedule.opened_ms)
+			closed_ms = event->closes_ms;
+	}
+	uint64_t key = closed_ms > 0 ? place_key_of_ms(closed_ms + KNOWN_MS) : 0;
+	if (atomic_load(&room->line->floor) < key)
+		controller_lapse(room->controller, key, now_ms);
+}
+
+// Returns whether workers must hear of it.
+static bool turn_room(struct control *c, struct control_room *room, uint64_t now_ms)
+{
+	struct draws_view view = {0};
+	uint64_t opened_ms = room->schedule.opened_ms;
+	uint8_t state = rooms_state(room);
+	if (room->draws)
+		look_at_draws(c, room, now_ms);
+	room->doors = schedule_look(&room->schedule, now_ms);
+	if (room->schedule.opened_ms != opened_ms)
+		save_doors(c, room);
+	end_events(room, now_ms);
+	bool has_changed = update_event(room);
+	if (room->draws) {
+		draws_look(room->draws, &view);
+		const struct draws_wish wish =
+			wish_of(room, &view, now_ms, c->config->gathered_max);
+		draws_wish(room->draws, &wish);
+	}
+	has_changed |= update_state(room, &view);
+	if (!has_changed)
+		return false;
+	rooms_apply(c, room, now_ms);
+	if (rooms_state(room) != state)
+		log_info("room %s: %s", room->config->name, rooms_state_names[rooms_state(room)]);
+	return true;
+}
+
+void doors_turn(struct control *c, uint64_t now_ms)
+{
+	bool has_changed = false;
+	draws_turn(c->draws, now_ms);
+	for (uint32_t i = 0; i < c->room_count; i++)
+		if (c->rooms[i].schedule.count > 0 || c->rooms[i].draws)
+			has_changed |= turn_room(c, &c->rooms[i], now_ms);
+	if (has_changed)
+		reload_snapshot(c);
+}

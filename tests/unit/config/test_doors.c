@@ -1,0 +1,169 @@
+// Every rule of check_doors.c by name, and what an event leaves to its room.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/config/fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// A good file, to whose room a case adds keys; they begin at 9:9.
+#define IN_ROOM(text) \
+	"listen: [{address: '127.0.0.1:80'}]\nsites:\n  - name: shop\n    hosts: [shop.example]\n" \
+	"    origin: {servers: ['10.0.0.1:80']}\n    rooms:\n      - name: derby\n" \
+	"        path: /derby\n        " text "\n"
+#define NEXT "\n        "
+#define AT(time) "2026-12-01T" time "Z"
+
+static const struct door_case {
+	const char *name, *text, *errors;
+} cases[] = {
+	{"doors of a day",
+		IN_ROOM("opens: " AT("10:00:00") NEXT "closes: " AT("10:00:01") NEXT
+			"prequeue: 30m" NEXT "salt: 00ff"),
+		""},
+	{"closes alone", IN_ROOM("closes: " AT("10:00:00")), ""},
+	{"closes at the opening",
+		IN_ROOM("opens: " AT("10:00:00") NEXT "closes: 2026-12-01T11:00:00+01:00"),
+		"t.yaml:10:17: sites[0].rooms[0].closes: '2026-12-01T11:00:00+01:00' is not after "
+		"opens; allowed: a later moment\n"},
+	{"prequeue without doors", IN_ROOM("prequeue: 30m"),
+		"t.yaml:9:19: sites[0].rooms[0].prequeue: '30m' has no doors to open; allowed: "
+		"with opens\n"},
+	{"no prequeue, said so", IN_ROOM("prequeue: 0"), ""},
+	{"events one after the other",
+		IN_ROOM("events:" NEXT "- {opens: " AT(
+			"12:00:00") ", prequeue: 30m}" NEXT
+				    "- {name: a, opens: " AT("10:00:00") ", closes: " AT(
+					    "11:30:00") "}"),
+		""},
+	{"events of which one gathers while the other is open",
+		IN_ROOM("events:" NEXT
+			"- {opens: " AT("12:00:00") ", prequeue: 30m}" NEXT "- {opens: " AT(
+				"10:00:00") ", closes: " AT("11:30:01") "}"),
+		"t.yaml:10:19: sites[0].rooms[0].events[0].opens: '2026-12-01T12:00:00Z' overlaps "
+		"the event on line 11, the time of gathering included; allowed: after it has "
+		"closed\n"},
+	{"events at one moment",
+		IN_ROOM("events:" NEXT "- {opens: " AT("10:00:00") ", closes: " AT(
+			"11:00:00") "}" NEXT
+				    "- {opens: " AT("10:00:00") ", closes: " AT("11:00:00") "}"),
+		"t.yaml:11:19: sites[0].rooms[0].events[1].opens: '2026-12-01T10:00:00Z' overlaps "
+		"the event on line 10, the time of gathering included; allowed: after it has "
+		"closed\n"},
+	{"an event behind one without an end",
+		IN_ROOM("events:" NEXT "- {opens: " AT("10:00:00") "}" NEXT
+								   "- {opens: " AT("12:00:00") "}"),
+		"t.yaml:11:19: sites[0].rooms[0].events[1].opens: '2026-12-01T12:00:00Z' follows "
+		"an event that never closes, on line 10; allowed: after its closes\n"},
+	{"an event that closes before it opens",
+		IN_ROOM("events:" NEXT "- {opens: " AT("10:00:00") ", closes: " AT("09:00:00") "}"),
+		"t.yaml:10:49: sites[0].rooms[0].events[0].closes: '2026-12-01T09:00:00Z' is not "
+		"after opens; allowed: a later moment\n"},
+	{"events beside opens",
+		IN_ROOM("opens: " AT("10:00:00") NEXT "events:" NEXT
+						      "- {opens: " AT("12:00:00") "}"),
+		"t.yaml:9:16: sites[0].rooms[0].opens: '2026-12-01T10:00:00Z' stands beside "
+		"events; allowed: one or the other\n"},
+	{"events beside closes",
+		IN_ROOM("closes: " AT("10:00:00") NEXT "events:" NEXT
+						       "- {opens: " AT("12:00:00") "}"),
+		"t.yaml:9:17: sites[0].rooms[0].closes: '2026-12-01T10:00:00Z' stands beside "
+		"events; allowed: one or the other\n"},
+	{"an event without opens", IN_ROOM("events:" NEXT "- {name: a}"),
+		"t.yaml:10:11: sites[0].rooms[0].events[0].opens: is missing; allowed: a moment "
+		"with its zone, as in 2026-12-01T10:00:00+09:00\n"},
+	{"an event's capacity beyond sessions_max",
+		IN_ROOM("events:" NEXT "- {opens: " AT("10:00:00") ", capacity: 100001}"),
+		"t.yaml:10:51: sites[0].rooms[0].events[0].capacity: '100001' is above "
+		"sessions_max; allowed: up to 100000\n"},
+	{"windows by time", IN_ROOM("order: window" NEXT "window: 30s"), ""},
+	{"windows by number", IN_ROOM("order: window" NEXT "window: 10000" NEXT "window_max: 10s"),
+		""},
+	{"order without a window", IN_ROOM("order: window"),
+		"t.yaml:9:16: sites[0].rooms[0].order: 'window' needs a window; allowed: with "
+		"window\n"},
+	{"a window that has no effect", IN_ROOM("window: 30s"), ""},
+	{"a window beyond gathered_max",
+		"gathered_max: 9999\n" IN_ROOM("order: window" NEXT "window: 10000"),
+		"t.yaml:11:17: sites[0].rooms[0].window: '10000' is above gathered_max; allowed: "
+		"up to 9999\n"},
+	{"an event's order without a window",
+		IN_ROOM("events:" NEXT "- {opens: " AT("10:00:00") ", order: window}"),
+		"t.yaml:10:48: sites[0].rooms[0].events[0].order: 'window' needs a window; "
+		"allowed: with window\n"},
+	{"an event's order with the room's window",
+		IN_ROOM("window: 5s" NEXT "events:" NEXT "- {opens: " AT("10:00:00") ", order: "
+										     "window}"),
+		""},
+	{"windows that are none", IN_ROOM("window: 0s"),
+		"t.yaml:9:17: sites[0].rooms[0].window: '0s' is too small; allowed: a duration "
+		"from 1s to 1h, or a number of people up to 1000000, or none\n"},
+	{"a salt that is none", IN_ROOM("salt: 0f0"),
+		"t.yaml:9:15: sites[0].rooms[0].salt: '0f0' is not bytes in hex; allowed: 1 to 32 "
+		"bytes in hex, as in 00ff17, or none\n"},
+};
+
+static void test_rules(void **state)
+{
+	(void)state;
+	struct config_machine machine = fixture_machine();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		print_message("%s\n", cases[i].name);
+		char *errors = fixture_errors(cases[i].text, &machine);
+		assert_string_equal(errors, cases[i].errors);
+		free(errors);
+	}
+}
+
+static void test_windows_and_salts(void **state)
+{
+	(void)state;
+	struct config *config = fixture_config(IN_ROOM(
+		"order: window" NEXT "window: 2m" NEXT "salt: 00fF" NEXT
+		"events: [{opens: 2026-12-01T10:00:00+09:00, window: 500, rate: 300/min}]"));
+	const struct config_room *room = &config->sites.at[0].rooms.at[0];
+	assert_int_equal(room->order, CONFIG_ORDER_WINDOW);
+	assert_int_equal(room->window.s, 120);
+	assert_int_equal(room->window.people, 0);
+	assert_int_equal(room->window_max_s, 60);
+	assert_string_equal(room->salt, "00fF");
+	assert_true(config_room_gathers(room));
+	const struct config_event *event = &room->events.at[0];
+	assert_int_equal(event->opens_s, 1796086800);
+	assert_int_equal(event->closes_s, 0);
+	assert_int_equal(event->window.people, 500);
+	assert_int_equal(event->order, CONFIG_EVENT_ORDER_ROOM);
+	assert_int_equal(event->burst, 5); // one second of its own rate
+	assert_int_equal(event->capacity, 0);
+	assert_null(event->message);
+	config_destroy(config);
+}
+
+static void test_salt_at_its_limit(void **state)
+{
+	(void)state;
+#define HEX16 "00112233445566778899aabbccddeeff"
+	struct config_machine machine = fixture_machine();
+	struct config *config = fixture_config(IN_ROOM("salt: " HEX16 HEX16));
+	assert_false(config_room_gathers(&config->sites.at[0].rooms.at[0]));
+	config_destroy(config);
+	char *errors = fixture_errors(IN_ROOM("salt: " HEX16 HEX16 "00"), &machine);
+	assert_non_null(strstr(errors, "is too long; allowed: 1 to 32 bytes in hex"));
+	free(errors);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_windows_and_salts),
+		cmocka_unit_test(test_salt_at_its_limit),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
