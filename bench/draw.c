@@ -353,12 +353,12 @@ static void begin(const char *folder)
 		.left_max = 1024,
 		.seed = next_random()};
 	const struct template_ear ear = {NULL, NULL}; // nothing is wrong with the pages
-	static struct folder *folder;
+	static struct folder *pages;
 	visitors = calloc(count, sizeof(*visitors));
 	line = aligned_alloc(64, (place_line_bytes(LINE_ENTRIES) + 63) / 64 * 64);
 	memset(line, 0, place_line_bytes(LINE_ENTRIES));
 	place_line_init(line, room.line_id, LINE_ENTRIES);
-	if (!visitors || mac_create(&mac) < 0 || folder_read(NULL, "en", NULL, &ear, &folder) < 0 ||
+	if (!visitors || mac_create(&mac) < 0 || folder_read(NULL, "en", NULL, &ear, &pages) < 0 ||
 		draws_create(&plan, &store.store, &seams, &draws) < 0)
 		abort();
 	token_secrets_add(&secrets, 1, (const uint8_t *)"sixteen bytes or more", 21);
@@ -366,7 +366,7 @@ static void begin(const char *folder)
 	gatherings = draws_take(draws, room.line_id, line, true);
 	place_begin(line, BEGIN_MS / PLACE_SLOT_MS);
 	controller = controller_create(&limits, &bounds, line, BEGIN_MS);
-	room.pages = folder_set(folder);
+	room.pages = folder_set(pages);
 	room.line = line;
 	room.gather = draws_gather(gatherings);
 }

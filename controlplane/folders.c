@@ -100,6 +100,19 @@ const struct page_set *folders_of(const struct folders *folders, const struct co
 		find(folders, config_pages(site, room), config_pages_language(site, room)));
 }
 
+uint32_t folders_assets(const struct folders *folders, struct gate_asset *assets)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < folders->count; i++) {
+		const struct gate_asset *of;
+		uint32_t more = folder_assets(folders->at[i], &of);
+		if (assets && more > 0)
+			memcpy(assets + count, of, more * sizeof(*of));
+		count += more;
+	}
+	return count;
+}
+
 struct listener {
 	config_say *say;
 	void *context;

@@ -22,5 +22,9 @@ void folders_give(struct folders *folders);
 const struct page_set *folders_of(const struct folders *folders, const struct config_site *site,
 	const struct config_room *room);
 
+// The assets of all folders. Returns how many.
+//   assets  room for FOLDER_ASSETS_MAX a folder; NULL: only count
+uint32_t folders_assets(const struct folders *folders, struct gate_asset *assets);
+
 // What is wrong with a folder: for struct config_machine.
 uint32_t folders_check(const char *path, const char *language, config_say *say, void *context);

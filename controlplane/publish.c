@@ -175,6 +175,21 @@ static void link_rooms(struct gate_map *map)
 	}
 }
 
+static int compare_assets(const void *a, const void *b)
+{
+	const struct gate_asset *x = a, *y = b;
+	return strcmp(x->name.at, y->name.at); // they end with NUL
+}
+
+static void fill_assets(struct owner *owner, const struct folders *folders)
+{
+	struct gate_map *map = &owner->snapshot.map;
+	map->asset_count = folders_assets(folders, NULL);
+	map->assets = take(owner, map->asset_count * sizeof(*map->assets));
+	folders_assets(folders, map->assets);
+	qsort(map->assets, map->asset_count, sizeof(*map->assets), compare_assets);
+}
+
 static void fill_map(struct owner *owner, const struct publish_input *input)
 {
 	struct gate_map *map = &owner->snapshot.map;
@@ -194,6 +209,7 @@ static void fill_map(struct owner *owner, const struct publish_input *input)
 			map->rooms[room].site = (uint16_t)i;
 		}
 	}
+	fill_assets(owner, input->folders);
 	qsort(map->hosts, map->host_count, sizeof(*map->hosts), compare_hosts);
 	link_rooms(map);
 	assert(match_map_is_sorted(map));

@@ -3,10 +3,13 @@
 
 #include "controlplane/pages/folder.h"
 
+#include "controlplane/pages/html.h"
+
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/sha.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +36,10 @@ struct folder {
 	char languages[PAGE_LANGUAGES_MAX][LANGUAGE_BYTES];
 	uint32_t file_count;
 	struct file files[FOLDER_FILES_MAX];
+	uint32_t asset_count;
+	size_t asset_bytes;
+	struct gate_asset assets[FOLDER_ASSETS_MAX];
+	struct template_text asset_names[FOLDER_ASSETS_MAX]; // and their addresses
 	struct page
 		*pages[PAGE_LANGUAGES_MAX][FOLDER_FILES_MAX + 1]; // the last: that of the program
 	struct page_set set;
@@ -197,6 +204,116 @@ static void take_files(struct walk *w)
 	free(entries);
 }
 
+// The type of an asset by the end of its name; empty: none that pages may show.
+static struct span type_of(const char *name)
+{
+	static const struct {
+		const char *end;
+		struct span type;
+	} types[] = {{".svg", SPAN("image/svg+xml")}, {".png", SPAN("image/png")},
+		{".jpg", SPAN("image/jpeg")}, {".jpeg", SPAN("image/jpeg")},
+		{".webp", SPAN("image/webp")}, {".avif", SPAN("image/avif")},
+		{".gif", SPAN("image/gif")}, {".ico", SPAN("image/x-icon")},
+		{".woff2", SPAN("font/woff2")}};
+	const char *end = strrchr(name, '.');
+	for (size_t i = 0; end && i < sizeof(types) / sizeof(types[0]); i++)
+		if (strcmp(end, types[i].end) == 0)
+			return types[i].type;
+	return SPAN("");
+}
+
+static bool has_fonts(const struct folder *folder)
+{
+	for (uint32_t i = 0; i < folder->asset_count; i++)
+		if (span_is_equal(folder->assets[i].type, SPAN("font/woff2")))
+			return true;
+	return false;
+}
+
+// The address of an asset, `/.sluice/assets/STEM-HASH.END`, or NULL when memory is short.
+static char *address_of(const char *name, const char *bytes, size_t len)
+{
+	unsigned char digest[SHA256_DIGEST_LENGTH];
+	char hex[17], *address;
+	SHA256((const unsigned char *)bytes, len, digest);
+	for (size_t i = 0; i < 8; i++)
+		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	size_t stem = strlen(name) - strlen(strrchr(name, '.'));
+	int ret = asprintf(&address, HTML_ASSETS "%.*s-%s%s", (int)stem, name, hex, name + stem);
+	return ret < 0 ? NULL : address;
+}
+
+static void add_asset(struct walk *w, const char *name, char *bytes, size_t len)
+{
+	struct folder *folder = w->folder;
+	char *address = address_of(name, bytes, len), *copy = strdup(name);
+	if (!address || !copy) {
+		say(w, folder->path, "no memory for assets/%s", name);
+		free(address);
+		free(copy);
+		free(bytes);
+		return;
+	}
+	struct span file = {address, strlen(address)};
+	folder->asset_names[folder->asset_count] = (struct template_text){copy, copy, file};
+	folder->assets[folder->asset_count++] = (struct gate_asset){
+		span_from(file, sizeof(HTML_ASSETS) - 1), type_of(name), {bytes, len}};
+	folder->asset_bytes += len;
+	if (folder->asset_bytes > FOLDER_ASSETS_BYTES_MAX)
+		say(w, folder->path, "its assets are too large; allowed: %u bytes in all",
+			FOLDER_ASSETS_BYTES_MAX);
+}
+
+static void take_asset(struct walk *w, const char *folder, const char *name)
+{
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	char *path = join(folder, name), *bytes;
+	if (!path)
+		return say(w, folder, "no memory for %s", name);
+	if (type_of(name).len == 0)
+		say(w, path,
+			"of no type that pages show; allowed: .svg .png .jpg .jpeg .webp "
+			".avif .gif .ico .woff2");
+	else if (strspn(name, letters) != strlen(name) || strlen(name) > NAME_BYTES)
+		say(w, path, "a name that is no address; allowed: %u letters, digits, . _ -",
+			NAME_BYTES);
+	else {
+		ssize_t len = read_text(path, FOLDER_ASSET_BYTES_MAX, &bytes);
+		if (len == -EFBIG)
+			say(w, path, "too large; allowed: %u bytes", FOLDER_ASSET_BYTES_MAX);
+		else if (len < 0)
+			say(w, path, "cannot be read: %s", strerror((int)-len));
+		else
+			add_asset(w, name, bytes, (size_t)len);
+	}
+	free(path);
+}
+
+static int is_visible(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static void take_assets(struct walk *w)
+{
+	struct dirent **entries;
+	char *folder = join(w->folder->path, "assets");
+	int count = folder ? scandir(folder, &entries, is_visible, by_name) : -1;
+	if (count < 0 && (!folder || errno != ENOENT))
+		say(w, w->folder->path, "assets cannot be read: %s", strerror(errno));
+	if (count > (int)FOLDER_ASSETS_MAX)
+		say(w, folder, "%d assets; allowed: %u", count, FOLDER_ASSETS_MAX);
+	for (int i = 0; i < count; i++) {
+		if (i < (int)FOLDER_ASSETS_MAX)
+			take_asset(w, folder, entries[i]->d_name);
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+	free(folder);
+}
+
 static void add_language(struct walk *w, const char *language)
 {
 	struct folder *folder = w->folder;
@@ -319,8 +436,10 @@ static int make_page(struct walk *w, uint32_t file, uint32_t language, const str
 	struct pages_template template = {
 		.source = {.main = builtin->page,
 			.partials = partials_of(folder, language, partials),
+			.assets = {folder->asset_count, folder->asset_names},
 			.language = folder->set.languages[language]},
-		.phrases = &builtin->phrases};
+		.phrases = &builtin->phrases,
+		.has_fonts = has_fonts(folder)};
 	if (file == NO_FILE) {
 		template.source.partials = builtin->partials;
 		template.source.language = builtin->language;
@@ -362,7 +481,9 @@ static bool is_same_file(const struct file *a, const struct file *b)
 static bool is_same(const struct folder *a, const struct folder *b)
 {
 	bool is = a->file_count == b->file_count && !a->path == !b->path &&
-		  strcmp(a->languages[0], b->languages[0]) == 0;
+		  strcmp(a->languages[0], b->languages[0]) == 0 && a->asset_count == b->asset_count;
+	for (uint32_t i = 0; is && i < a->asset_count; i++)
+		is = span_is_equal(a->assets[i].name, b->assets[i].name);
 	for (uint32_t i = 0; is && i < a->file_count; i++)
 		is = is_same_file(&a->files[i], &b->files[i]);
 	return is;
@@ -380,8 +501,10 @@ static struct folder *open_folder(struct walk *w, const char *path, const char *
 		folder_give(folder);
 		return NULL;
 	}
-	if (path)
+	if (path) {
 		take_files(w);
+		take_assets(w);
+	}
 	find_languages(w, language);
 	return folder;
 }
@@ -433,6 +556,11 @@ void folder_give(struct folder *folder)
 		free(folder->files[i].path);
 		free(folder->files[i].text);
 	}
+	for (uint32_t i = 0; i < folder->asset_count; i++) {
+		free((char *)folder->assets[i].bytes.at);
+		free((char *)folder->asset_names[i].name);
+		free((char *)folder->asset_names[i].text.at);
+	}
 	free(folder->path);
 	free(folder);
 }
@@ -450,4 +578,10 @@ const char *folder_language(const struct folder *folder)
 const struct page_set *folder_set(const struct folder *folder)
 {
 	return &folder->set;
+}
+
+uint32_t folder_assets(const struct folder *folder, const struct gate_asset **assets)
+{
+	*assets = folder->assets;
+	return folder->asset_count;
 }

@@ -11,9 +11,13 @@
 #pragma once
 
 #include "controlplane/pages/pages.h"
+#include "dataplane/gate/rooms.h"
 
 #define FOLDER_FILES_MAX 100u // templates and partials
 #define FOLDER_FILE_BYTES_MAX 65536u // of one of them
+#define FOLDER_ASSETS_MAX 64u
+#define FOLDER_ASSET_BYTES_MAX 65536u // of one: an answer is written at once
+#define FOLDER_ASSETS_BYTES_MAX (1u << 20) // of all
 
 struct folder;
 
@@ -39,3 +43,6 @@ void folder_give(struct folder *folder);
 const char *folder_path(const struct folder *folder);
 const char *folder_language(const struct folder *folder);
 const struct page_set *folder_set(const struct folder *folder);
+
+// Its assets. Returns how many; *assets is borrowed, as long as it is held.
+uint32_t folder_assets(const struct folder *folder, const struct gate_asset **assets);

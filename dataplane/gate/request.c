@@ -104,6 +104,10 @@ static enum gate_route read_endpoint(
 	if (!slash)
 		return GATE_ROUTE_UNKNOWN;
 	struct span name = {endpoint.at, slash - endpoint.at};
+	if (span_is_equal(name, SPAN("assets"))) {
+		request->asset = gate_map_asset(map, span_from(endpoint, name.len + 1));
+		return request->asset ? GATE_ROUTE_ASSET : GATE_ROUTE_UNKNOWN;
+	}
 	const struct gate_room *room = gate_map_room(map, name);
 	if (!room || &map->sites[room->site] != request->site)
 		return GATE_ROUTE_UNKNOWN;

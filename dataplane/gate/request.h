@@ -36,6 +36,7 @@ enum gate_route {
 	GATE_ROUTE_LEAVE, // /.sluice/ROOM/leave
 	GATE_ROUTE_DRAW, // /.sluice/ROOM/draw
 	GATE_ROUTE_DRAW_KEYS, // /.sluice/ROOM/draw/keys
+	GATE_ROUTE_ASSET, // /.sluice/assets/NAME, of `asset`
 	GATE_ROUTE_HEALTH, // /.sluice/health, on any host
 	GATE_ROUTE_UNKNOWN, // 404: another path under /.sluice/, or no such room on this site
 	GATE_ROUTE_SERVER, // OPTIONS *: about the server as a whole, which for the visitor is
@@ -80,6 +81,7 @@ struct gate_request {
 				// carry_stale_find(); else it would find none
 	const struct gate_site *site; // NULL if none answers to the host
 	const struct gate_room *room; // GUARDED and the endpoints of a room; else NULL
+	const struct gate_asset *asset; // ASSET
 	struct span host; // matched, normalised: the origin's Host; in the scratch
 	struct span target; // as sent, from its path on
 	struct span redirect; // the target without `sluice_ticket`, in the scratch; at == NULL if

@@ -77,6 +77,14 @@ struct gate_site {
 	const struct gate_room **rooms; // longest path first
 };
 
+// A file that pages show, in memory: GET /.sluice/assets/NAME. Its name has a hash of its bytes, so
+// it never changes.
+struct gate_asset {
+	struct span name;
+	struct span type; // value of Content-Type
+	struct span bytes;
+};
+
 // A host name that a site answers to. Names are lower case, without port or trailing dot.
 struct gate_host {
 	struct span name; // "*.example.com" is stored as ".example.com"
@@ -90,6 +98,8 @@ struct gate_map {
 	struct gate_site *sites;
 	struct gate_room *rooms; // by name
 	struct gate_host *hosts; // all exact ones, then all wildcards; each by name
+	uint32_t asset_count;
+	struct gate_asset *assets; // by name
 };
 
 // The site of a Host value or authority as sent: lower-cased, port and one trailing dot dropped; an
@@ -99,6 +109,9 @@ struct gate_map {
 // Returns NULL if no site names it (421), also for a malformed one. Pure; any thread.
 const struct gate_site *gate_map_site(
 	const struct gate_map *map, struct span host, char *scratch, struct span *matched);
+
+// The asset named `name`, or NULL. Pure; any thread.
+const struct gate_asset *gate_map_asset(const struct gate_map *map, struct span name);
 
 // The room named `name`, or NULL. Pure; any thread.
 const struct gate_room *gate_map_room(const struct gate_map *map, struct span name);
