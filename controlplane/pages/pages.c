@@ -78,12 +78,14 @@ static const struct template_part *end_of(const struct template *made, uint32_t 
 	}
 }
 
-// The spaces that are sent instead of a section. Where it ends is filled in when that is known.
+// The spaces that are sent instead of a section; where nothing is compressed, none. Where it ends is filled in when that is known.
 static void add_blank(struct maker *m, uint32_t open)
 {
 	static const char spaces[PAGE_BODY_BYTES_MAX] = {[0 ... PAGE_BODY_BYTES_MAX - 1] = ' '};
 	const struct template_part *part = &m->made->parts[open];
 	uint32_t len = end_of(m->made, open)->offset - part->offset;
+	if (m->encoding == ACCEPT_IDENTITY)
+		len = 0; // nothing depends on offsets
 	struct page_piece *blank =
 		add_piece(m, part->offset, (struct span){spaces, len}, PAGE_SLOT_NONE, false);
 	blank->condition = 1u << part->what;

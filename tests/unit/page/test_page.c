@@ -76,11 +76,22 @@ static size_t unbrotli(size_t len, char *to)
 	return to_len;
 }
 
+// A section that is not shown is spaces where texts are compressed.
+static void assert_same_but_for_spaces(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		a += strspn(a, " ");
+		b += strspn(b, " ");
+		assert_int_equal(*a, *b);
+		if (!*a)
+			return;
+	}
+}
+
 // Render in every encoding, check that all say the same, and return it.
 enum { EN, JA, LANGUAGES };
 static const char *render(unsigned language)
 {
-	size_t lens[PAGE_ENCODINGS];
 	const struct page_view view = {.status = &status, .room = &room, .kind = status.state};
 	page = set->pages[language][status.state];
 	for (int encoding = 0; encoding < PAGE_ENCODINGS; encoding++) {
@@ -96,9 +107,7 @@ static const char *render(unsigned language)
 		else
 			memcpy(to, out, len);
 		to[len] = 0;
-		lens[encoding] = len;
-		assert_int_equal(lens[encoding], lens[ACCEPT_IDENTITY]);
-		assert_memory_equal(to, decoded[ACCEPT_IDENTITY], len);
+		assert_same_but_for_spaces(to, decoded[ACCEPT_IDENTITY]);
 	}
 	return decoded[ACCEPT_IDENTITY];
 }
@@ -222,7 +231,7 @@ static void the_operators_message_is_text(void **state)
 	assert_int_equal(message_escape((struct span){text, strlen(text)}, &message), 0);
 	room.message_html = (struct span){message.html, message.html_len};
 	const char *html = render(EN);
-	assert_says(html, "<p class=\"note\"       >"); // shown
+	assert_says(html, "<p class=\"note\" >"); // shown
 	assert_says(html, ">&lt;/p&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; "
 			  "&quot;more&quot;<!-- ");
 	assert_null(strstr(html, "alert('"));

@@ -223,6 +223,18 @@ static void hashes_are_those_of_browsers(void **state)
 
 static char out[PAGE_BODY_BYTES_MAX + 1];
 
+// A section that is not shown is spaces where texts are compressed.
+static void assert_same_but_for_spaces(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		a += strspn(a, " ");
+		b += strspn(b, " ");
+		assert_int_equal(*a, *b);
+		if (!*a)
+			return;
+	}
+}
+
 // The page for that state in every encoding, which must all say the same.
 static const char *render(struct status *status, unsigned kind)
 {
@@ -249,7 +261,7 @@ static const char *render(struct status *status, unsigned kind)
 		} else {
 			memcpy(text, out, len);
 		}
-		assert_string_equal(text, texts[0]);
+		assert_same_but_for_spaces(text, texts[0]);
 	}
 	return texts[0];
 }
