@@ -58,6 +58,7 @@ def shorten(tokens):
 
 def squeeze_html(text):
     text = re.sub(r"<!--.*?-->\n?", "", text, flags=re.S)
+    text = re.sub(r"(\{\{/\w+\}\})\n(?=\{\{)", r"\1", text)  # no text between sections
     return re.sub(r"\n\s*", "\n", text).strip() + "\n"
 
 

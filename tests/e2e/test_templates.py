@@ -71,6 +71,7 @@ def test_a_template_is_served(club, visitor):
 
 def test_every_encoding_says_the_same(club, visitor):
     sluice = club()
+    sluice.cli("room", "derby", "pause")
     one, texts = visitor(sluice), {}
     for encoding, decode in (("identity", bytes), ("gzip", gzip.decompress),
                              ("br", brotli.decompress)):
