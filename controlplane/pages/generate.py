@@ -69,7 +69,8 @@ PARTIALS = {
     "sluice_refresh": '<noscript><meta http-equiv="refresh" content="{{poll_after}};url=&#1;">'
                       "</noscript>",
     "sluice_script": '<script data-state="{{state}}" data-room="{{room}}"'
-                     ' data-poll="{{poll_after}}" data-opens="{{opens}}" data-now="{{now}}" data-unknown="%{wait.unknown}"'
+                     ' data-poll="{{poll_after}}" data-opens="{{opens}}" data-now="{{now}}"'
+                     ' data-unknown="%{wait.unknown}"'
                      ' data-soon="%{wait.soon}" data-minutes="%{wait.minutes}"'
                      ' data-hours="%{wait.hours}" data-days="%{wait.days}">%{js}</script>',
     "sluice_style": "<style>%{css}</style>",

@@ -78,7 +78,8 @@ static const struct template_part *end_of(const struct template *made, uint32_t 
 	}
 }
 
-// The spaces that are sent instead of a section; where nothing is compressed, none. Where it ends is filled in when that is known.
+// The spaces that are sent instead of a section; where nothing is compressed, none. Where it ends
+// is filled in when that is known.
 static void add_blank(struct maker *m, uint32_t open)
 {
 	static const char spaces[PAGE_BODY_BYTES_MAX] = {[0 ... PAGE_BODY_BYTES_MAX - 1] = ' '};

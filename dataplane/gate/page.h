@@ -2,8 +2,8 @@
 //
 // A page is static text with slots between, in which the visitor's values stand: the state, the
 // place, how many are ahead. Every slot has a fixed width and is filled up with spaces, and a
-// section that is not shown is as many spaces (of identity: nothing), so every text stands at the same offset of every
-// answer and can be compressed once, around the slots:
+// section that is not shown is as many spaces (uncompressed: none), so every text stands at the
+// same offset of every answer and can be compressed once, around the slots:
 //
 //   identity   text │ slot │ text │ slot │ text
 //   gzip       deflate │ stored block │ deflate │ stored block │ deflate │ CRC-32, length

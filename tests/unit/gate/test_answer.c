@@ -114,7 +114,8 @@ static void the_queue_page_in_its_shapes(void **state)
 			const struct page_view view = {.status = &decision.status, .room = &room};
 			const struct page *page =
 				folder_set(folder)->pages[language][decision.status.state];
-			assert_int_equal(head.content_length, page_body_bytes(page, encoding, &view));
+			assert_int_equal(
+				head.content_length, page_body_bytes(page, encoding, &view));
 			assert_field("Content-Language", languages[language]);
 			if (encodings[encoding])
 				assert_field("Content-Encoding", encodings[encoding]);
