@@ -20,7 +20,8 @@ PAGE = """<!doctype html>
 """
 CREST = '<svg xmlns="http://www.w3.org/2000/svg"/>'
 FILES = {"page.html": PAGE, "_foot.html": "<footer>bye</footer>",
-         "_foot.ja.html": "<footer>ja</footer>", "_foot.pt-br.html": "<footer>tchau</footer>", "assets/crest.svg": CREST,
+         "_foot.ja.html": "<footer>ja</footer>",
+         "_foot.pt-br.html": "<footer>tchau</footer>", "assets/crest.svg": CREST,
          "error.html": "<!doctype html><h1>{{code}} of {{site}}</h1>"}
 
 
@@ -125,7 +126,8 @@ def test_assets_are_for_ever(club, visitor):
     assert head.content == b"" and head.headers["content-length"] == str(len(CREST))
     assert one.client.post(address).status_code == 405
     for other in ("/.sluice/assets/crest.svg", "/.sluice/assets/",
-                  "/.sluice/assets/../club/page.html", "/.sluice/assets/crest-0000000000000000.svg"):
+                  "/.sluice/assets/../club/page.html",
+                  "/.sluice/assets/crest-0000000000000000.svg"):
         assert one.get(other).status_code == 404
 
 
