@@ -53,7 +53,12 @@ static void build_map(struct stage *stage, struct gate_map *map)
 	rooms[1] = room_named("derby", "/derby", stage);
 	site = (struct gate_site){
 		.name = SPAN("shop"), .preflight_rate = 1, .room_count = 2, .rooms = by_path};
-	*map = (struct gate_map){1, 2, 1, &site, rooms, (struct gate_host *)(uintptr_t)&host};
+	*map = (struct gate_map){.site_count = 1,
+		.room_count = 2,
+		.host_count = 1,
+		.sites = &site,
+		.rooms = rooms,
+		.hosts = (struct gate_host *)(uintptr_t)&host};
 }
 
 static void build_snapshot(struct stage *stage)

@@ -178,7 +178,12 @@ static struct snapshot *build(struct stage *stage, uint64_t version)
 	site->rooms[0] = room;
 	*host = (struct gate_host){.name = SPAN("localhost"), .site = site};
 	s->version = version;
-	s->map = (struct gate_map){1, 1, 1, site, room, host};
+	s->map = (struct gate_map){.site_count = 1,
+		.room_count = 1,
+		.host_count = 1,
+		.sites = site,
+		.rooms = room,
+		.hosts = host};
 	s->origins = &origins;
 	uint8_t secret[32] = {(uint8_t)version};
 	token_secrets_add(&s->secrets, 1, secret, sizeof(secret));
