@@ -2,6 +2,7 @@
 
 #include "tests/unit/gate/reading.h"
 
+#include "dataplane/gate/page.h"
 #include "dataplane/http/accept.h"
 
 static const struct {
@@ -220,6 +221,9 @@ static void some_draw_and_some_do_not(void **state)
 static void wishes_are_read(void **state)
 {
 	(void)state;
+	static const struct page_set pages = {
+		.language_count = 2, .languages = {{"en", 2}, {"ja", 2}}};
+	town_rooms[TOWN_DERBY].pages = &pages;
 	struct gate_request request;
 	reading_parts(&request, "GET", "/derby",
 		"Accept: application/json\r\nAccept-Language: ja\r\nAccept-Encoding: gzip, br\r\n");
