@@ -8,7 +8,7 @@
 
 #include "controlplane/controller/controller.h"
 #include "controlplane/draws/draws.h"
-#include "controlplane/pages/pages.h"
+#include "controlplane/pages/folder.h"
 #include "dataplane/gate/answer.h"
 #include "dataplane/gate/decide.h"
 #include "dataplane/gate/mac.h"
@@ -352,13 +352,13 @@ static void begin(const char *folder)
 		.present_max = 65536,
 		.left_max = 1024,
 		.seed = next_random()};
-	char error[PAGES_ERROR_BYTES];
-	static struct page *page;
+	const struct template_ear ear = {NULL, NULL}; // nothing is wrong with the pages
+	static struct folder *pages;
 	visitors = calloc(count, sizeof(*visitors));
 	line = aligned_alloc(64, (place_line_bytes(LINE_ENTRIES) + 63) / 64 * 64);
 	memset(line, 0, place_line_bytes(LINE_ENTRIES));
 	place_line_init(line, room.line_id, LINE_ENTRIES);
-	if (!visitors || mac_create(&mac) < 0 || pages_compile(pages_builtin, &page, error) < 0 ||
+	if (!visitors || mac_create(&mac) < 0 || folder_read(NULL, "en", NULL, &ear, &pages) < 0 ||
 		draws_create(&plan, &store.store, &seams, &draws) < 0)
 		abort();
 	token_secrets_add(&secrets, 1, (const uint8_t *)"sixteen bytes or more", 21);
@@ -366,7 +366,7 @@ static void begin(const char *folder)
 	gatherings = draws_take(draws, room.line_id, line, true);
 	place_begin(line, BEGIN_MS / PLACE_SLOT_MS);
 	controller = controller_create(&limits, &bounds, line, BEGIN_MS);
-	room.page = page;
+	room.pages = folder_set(pages);
 	room.line = line;
 	room.gather = draws_gather(gatherings);
 }

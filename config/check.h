@@ -9,6 +9,9 @@ void check_run(struct reading *r);
 // Those of `driver: dpdk`.
 void check_ports(struct reading *r);
 
+// Those of folders of templates.
+void check_pages(struct reading *r);
+
 // Those of a room's doors, events and windows.
 void check_doors(struct reading *r, const struct config_room *room);
 

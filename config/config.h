@@ -288,6 +288,8 @@ struct config_room {
 	uint64_t claim_s;
 	bool sliding;
 	enum config_mode mode;
+	const char *pages; // NULL: the site's
+	const char *pages_language; // NULL: likewise
 	uint64_t queue_status; // 200, 202, 429 or 503
 	uint64_t ticket_ttl_s;
 	uint64_t line_max; // people; 0: no limit
@@ -325,6 +327,8 @@ struct config_site {
 	uint64_t https_port;
 	uint64_t hsts_s; // 0: none
 	struct config_rate preflight_rate;
+	const char *pages; // NULL: those of the program
+	const char *pages_language;
 	struct config_origin *origin;
 	struct config_rooms rooms;
 };
@@ -408,6 +412,10 @@ struct config_fault {
 	char text[CONFIG_FAULT_BYTES]; // begins with the name of the file
 };
 
+// Say that something is wrong in a file that the configuration names.
+typedef void config_say(
+	void *context, const char *file, uint32_t line, uint32_t column, const char *text);
+
 // What `check` measures a configuration against.
 struct config_machine {
 	uint64_t descriptors; // RLIMIT_NOFILE, hard
@@ -422,6 +430,9 @@ struct config_machine {
 	// Whether something is wrong with a certificate and its key. Likewise.
 	bool (*certificate_fault)(
 		const struct config_certificate *files, struct config_fault *fault);
+	// How many errors are in the templates of a folder; each is said. Likewise.
+	uint32_t (*pages_check)(
+		const char *path, const char *language, config_say *say, void *context);
 	struct config_bill bill; // no rows: memory is not checked
 };
 
@@ -481,6 +492,11 @@ void config_bill_print(const struct config *config, const struct config_bill *bi
 // Its total, in bytes; UINT64_MAX if it does not fit.
 uint64_t config_bill_total(
 	const struct config *config, const struct config_bill *bill, uint32_t worker_count);
+
+// The folder of templates, and the language of its files, that a room has, or (`room` NULL) what of
+// a site lies outside its rooms.
+const char *config_pages(const struct config_site *site, const struct config_room *room);
+const char *config_pages_language(const struct config_site *site, const struct config_room *room);
 
 // Whether people may gather in the room, before its doors open or in windows.
 bool config_room_gathers(const struct config_room *room);

@@ -108,7 +108,7 @@ static unsigned least(unsigned a, unsigned b)
 }
 
 // Optimal string alignment: Levenshtein's table, and a swap of neighbours counts as one.
-static unsigned distance(const char *a, const char *b)
+unsigned key_distance(const char *a, const char *b)
 {
 	unsigned rows[3][NAME_BYTES_MAX + 1];
 	size_t a_len = strnlen(a, NAME_BYTES_MAX), b_len = strnlen(b, NAME_BYTES_MAX);
@@ -138,7 +138,7 @@ const struct key *key_nearest(const struct key_scope *scope, const char *name)
 	for (unsigned i = 0; i < key_count; i++) {
 		if (key_table[i].scope != scope)
 			continue;
-		unsigned d = distance(name, key_table[i].name);
+		unsigned d = key_distance(name, key_table[i].name);
 		if (d < nearest_distance)
 			nearest = &key_table[i], nearest_distance = d;
 	}

@@ -80,6 +80,10 @@ const struct key_scope *key_root(void);
 // The key `name` of `scope`, or NULL.
 const struct key *key_find(const struct key_scope *scope, const char *name);
 
+// How many letters must be added, dropped, changed or swapped to make one text of the other; only
+// their first bytes are looked at.
+unsigned key_distance(const char *a, const char *b);
+
 // The key of `scope` whose name is nearest to `name`: fewest letters added, dropped, changed or
 // swapped; the first in the table among equals.
 const struct key *key_nearest(const struct key_scope *scope, const char *name);

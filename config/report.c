@@ -82,10 +82,26 @@ static int by_place(const void *a, const void *b)
 	return strcmp(x->text, y->text);
 }
 
+// One that says what another says: a file that is used twice.
+static void drop(struct config_report *report, struct config_error *twin)
+{
+	free(twin->text);
+	report->count--;
+}
+
 void report_sort(struct config_report *report)
 {
-	if (report->listed)
-		qsort(report->errors, report->listed, sizeof(report->errors[0]), by_place);
+	if (report->listed == 0)
+		return;
+	qsort(report->errors, report->listed, sizeof(report->errors[0]), by_place);
+	uint32_t kept = 1;
+	for (uint32_t i = 1; i < report->listed; i++) {
+		if (strcmp(report->errors[i].text, report->errors[kept - 1].text) != 0)
+			report->errors[kept++] = report->errors[i];
+		else
+			drop(report, &report->errors[i]);
+	}
+	report->listed = kept;
 }
 
 void config_report_print(const struct config_report *report, FILE *out)

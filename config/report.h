@@ -12,5 +12,5 @@ __attribute__((format(printf, 5, 6))) void report_add(struct config_report *repo
 __attribute__((format(printf, 5, 6))) void report_warn(struct config_report *report,
 	const char *file, uint32_t line, uint32_t column, const char *format, ...);
 
-// Bring the errors into the order of the file.
+// Bring the errors into the order of the file, each once.
 void report_sort(struct config_report *report);

@@ -4,6 +4,7 @@
 #include "controlplane/bill.h"
 
 #include "controlplane/certificates.h"
+#include "controlplane/folders.h"
 #include "controlplane/ports.h"
 #include "controlplane/store/store.h"
 #include "controlplane/trusts.h"
@@ -88,4 +89,5 @@ void bill_machine(struct config_machine *machine)
 		.port_bytes = ports_bytes,
 		.network_bytes = ports_network_bytes};
 	machine->certificate_fault = certificates_fault;
+	machine->pages_check = folders_check;
 }

@@ -106,7 +106,7 @@ struct control {
 	struct draws *draws;
 	struct resolve *resolve;
 	struct admin *admin;
-	struct page *page;
+	struct folders *folders; // pages
 
 	struct control_room *rooms; // by name, as in the snapshot; behind them lanes, by name
 	uint32_t room_count; // with lanes

@@ -3,11 +3,12 @@
 #include "controlplane/bill.h"
 #include "controlplane/cli/cli.h"
 #include "controlplane/ports.h"
+#include "controlplane/preview.h"
 #include "controlplane/run.h"
 
 int main(int argc, char **argv)
 {
 	static const struct cli_program program = {
-		.run = run, .machine = bill_machine, .report = ports_print};
+		.run = run, .machine = bill_machine, .preview = preview, .report = ports_print};
 	return cli_main(argc, argv, &program);
 }

@@ -4,6 +4,7 @@
 #include "controlplane/publish.h"
 
 #include "controlplane/certificates.h"
+#include "controlplane/folders.h"
 #include "controlplane/pages/message.h"
 #include "dataplane/gate/lane.h"
 #include "dataplane/gate/match.h"
@@ -20,6 +21,7 @@
 struct owner {
 	struct snapshot snapshot;
 	struct block *blocks;
+	struct folders *folders;
 	void (*free_origins)(const struct origin_table *origins);
 	uint64_t token; // of the barrier that must pass before it is freed
 	struct owner *next_retired;
@@ -66,6 +68,7 @@ static void destroy(struct owner *owner)
 		free(block);
 	}
 	owner->free_origins(owner->snapshot.origins);
+	folders_give(owner->folders);
 	for (uint32_t i = 0; i < TLS_LISTENERS_MAX; i++)
 		identity_give((struct identity *)(uintptr_t)owner->snapshot.identities[i]);
 	explicit_bzero(&owner->snapshot.ticket_keys, sizeof(owner->snapshot.ticket_keys));
@@ -110,7 +113,7 @@ static void fill_message(struct owner *owner, struct gate_room *room, const char
 }
 
 static void fill_room(struct owner *owner, const struct publish_input *input,
-	const struct config_room *from, struct gate_room *room)
+	const struct config_site *site, const struct config_room *from, struct gate_room *room)
 {
 	struct publish_room now = input->room(input->context, from);
 	room->name = copy(owner, from->name);
@@ -127,8 +130,8 @@ static void fill_room(struct owner *owner, const struct publish_input *input,
 	room->opens_s = now.opens_s;
 	room->gathers_s = now.gathers_s;
 	room->line = now.line;
+	room->pages = folders_of(input->folders, site, from);
 	room->gather = now.gather;
-	room->page = input->page;
 	fill_message(owner, room, now.message);
 }
 
@@ -228,6 +231,21 @@ static void link_rooms(struct gate_map *map)
 	}
 }
 
+static int compare_assets(const void *a, const void *b)
+{
+	const struct gate_asset *x = a, *y = b;
+	return strcmp(x->name.at, y->name.at); // they end with NUL
+}
+
+static void fill_assets(struct owner *owner, const struct folders *folders)
+{
+	struct gate_map *map = &owner->snapshot.map;
+	map->asset_count = folders_assets(folders, NULL);
+	map->assets = take(owner, map->asset_count * sizeof(*map->assets));
+	folders_assets(folders, map->assets);
+	qsort(map->assets, map->asset_count, sizeof(*map->assets), compare_assets);
+}
+
 static void fill_map(struct owner *owner, const struct publish_input *input)
 {
 	struct gate_map *map = &owner->snapshot.map;
@@ -239,14 +257,16 @@ static void fill_map(struct owner *owner, const struct publish_input *input)
 	for (uint32_t i = 0; i < map->site_count; i++) {
 		const struct config_site *from = &input->config->sites.at[i];
 		fill_site(owner, from, (uint16_t)i, &map->sites[i]);
+		map->sites[i].pages = folders_of(input->folders, from, NULL);
 		fill_hosts(owner, from, &map->sites[i], &map->hosts[host]);
 		host += from->hosts.count;
 		for (uint32_t j = 0; j < from->rooms.count; j++, room++) {
-			fill_room(owner, input, &from->rooms.at[j], &map->rooms[room]);
+			fill_room(owner, input, from, &from->rooms.at[j], &map->rooms[room]);
 			map->rooms[room].site = (uint16_t)i;
 			fill_lanes(owner, input, &from->rooms.at[j], &map->rooms[room]);
 		}
 	}
+	fill_assets(owner, input->folders);
 	qsort(map->hosts, map->host_count, sizeof(*map->hosts), compare_hosts);
 	link_rooms(map);
 	assert(match_map_is_sorted(map));
@@ -287,6 +307,7 @@ struct snapshot *publish_build(const struct publish_input *input)
 	fill_identities(owner, input->certificates);
 	owner->snapshot.origins = input->origins;
 	owner->free_origins = input->free_origins;
+	owner->folders = folders_hold(input->folders);
 	fill_map(owner, input);
 	fill_trusted(owner, input->config);
 	return &owner->snapshot;

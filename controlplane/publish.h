@@ -14,8 +14,8 @@
 #include "dataplane/snapshot.h"
 
 struct certificates;
+struct folders;
 struct gather;
-struct page;
 struct place_line;
 
 // What commands said about a room, or the configuration if they said nothing.
@@ -40,7 +40,7 @@ struct publish_input {
 	const struct token_secrets *secrets;
 	const struct ticket_keys *ticket_keys;
 	const struct certificates *certificates; // each held by the snapshot too
-	const struct page *page; // lives longer than any snapshot
+	struct folders *folders; // pages; held by the snapshot too
 	const struct origin_table
 		*origins; // owned by the snapshot from now on, freed with free_origins
 	void (*free_origins)(const struct origin_table *origins);

@@ -5,6 +5,7 @@
 
 #include "controlplane/bill.h"
 #include "controlplane/certificates.h"
+#include "controlplane/folders.h"
 #include "controlplane/log.h"
 #include "controlplane/publish.h"
 #include "controlplane/rooms.h"
@@ -101,7 +102,7 @@ void reload_snapshot(struct control *c)
 		.secrets = &secrets,
 		.ticket_keys = &ticket_keys,
 		.certificates = c->certificates,
-		.page = c->page,
+		.folders = c->folders,
 		.origins = origins,
 		.free_origins = resolve_free_table};
 	struct snapshot *snapshot = origins ? publish_build(&input) : NULL;
@@ -126,24 +127,39 @@ static void say_if_unreadable(const struct control *c, FILE *text)
 			c->config_path, c->started->user ? c->started->user : "sluice");
 }
 
-// What the next configuration names. Returns 0, or -errno and nothing is held.
-static int load_files(struct control *c, const struct config *next, struct trusts **trusts,
-	struct certificates **certificates)
+// What the next configuration names.
+struct files {
+	struct trusts *trusts;
+	struct certificates *certificates;
+	struct folders *folders;
+};
+
+static void free_files(struct files *files)
 {
-	int ret = trusts_load(next, c->worker_count, trusts);
+	trusts_free(files->trusts);
+	certificates_free(files->certificates);
+	folders_give(files->folders);
+}
+
+// Returns 0, or -errno and nothing is held.
+static int load_files(struct control *c, const struct config *next, struct files *files)
+{
+	*files = (struct files){0};
+	int ret = trusts_load(next, c->worker_count, &files->trusts);
+	if (ret == 0)
+		ret = certificates_load(
+			c->started, next, c->certificates, c->worker_count, &files->certificates);
+	if (ret == 0)
+		ret = folders_load(next, c->folders, &files->folders);
 	if (ret < 0)
-		return ret;
-	ret = certificates_load(c->started, next, c->certificates, c->worker_count, certificates);
-	if (ret < 0)
-		trusts_free(*trusts);
+		free_files(files);
 	return ret;
 }
 
 int reload(struct control *c, struct config_report *report, FILE *restart)
 {
 	struct config *next;
-	struct trusts *trusts;
-	struct certificates *certificates;
+	struct files files;
 	struct config_machine machine;
 	bill_machine(&machine);
 	if (claims_is_busy(c->claims)) {
@@ -156,7 +172,7 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 		log_error("reload: %u errors; nothing has changed", report->count);
 		return ret;
 	}
-	if ((ret = load_files(c, next, &trusts, &certificates)) < 0) {
+	if ((ret = load_files(c, next, &files)) < 0) {
 		config_destroy(next);
 		log_error("reload: %s; nothing has changed", strerror(-ret));
 		return ret;
@@ -167,15 +183,16 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 	ret = rooms_set(c);
 	if (ret < 0) {
 		c->config = before;
-		trusts_free(trusts);
-		certificates_free(certificates);
+		free_files(&files);
 		config_destroy(next);
 		log_error("reload: %s; nothing has changed", strerror(-ret));
 		return ret;
 	}
-	resolve_set_config(c->resolve, next, trusts);
+	resolve_set_config(c->resolve, next, files.trusts);
 	certificates_free(c->certificates); // snapshots hold what they need
-	c->certificates = certificates;
+	c->certificates = files.certificates;
+	folders_give(c->folders); // likewise
+	c->folders = files.folders;
 	reload_log_level(next);
 	reload_snapshot(c);
 	if (before != c->started)

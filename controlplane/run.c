@@ -13,9 +13,9 @@
 #include "controlplane/certificates.h"
 #include "controlplane/commands.h"
 #include "controlplane/doors.h"
+#include "controlplane/folders.h"
 #include "controlplane/listeners.h"
 #include "controlplane/log.h"
-#include "controlplane/pages/pages.h"
 #include "controlplane/process.h"
 #include "controlplane/publish.h"
 #include "controlplane/reload.h"
@@ -232,15 +232,6 @@ static int restore(struct control *c)
 	return rooms_set(c);
 }
 
-static int compile_page(struct control *c)
-{
-	char error[PAGES_ERROR_BYTES];
-	int ret = pages_compile(pages_builtin, &c->page, error);
-	if (ret < 0)
-		log_error("queue page: %s", ret == -EINVAL ? error : strerror(-ret));
-	return ret;
-}
-
 // A worker's share, rounded up: together they hold what is allowed.
 static uint32_t share_of(uint64_t all, unsigned worker_count)
 {
@@ -405,7 +396,7 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 		log_error("what the last process knew cannot be taken over: %s", strerror(-ret));
 		return ret;
 	}
-	if ((ret = compile_page(c)) < 0 || (ret = start_events(c)) < 0)
+	if ((ret = folders_load(c->config, NULL, &c->folders)) < 0 || (ret = start_events(c)) < 0)
 		return ret;
 	struct trusts *trusts;
 	if ((ret = trusts_load(c->config, c->worker_count, &trusts)) < 0)
@@ -500,7 +491,7 @@ static void stop(struct control *c)
 	certificates_free(c->certificates);
 	store_close(c->store, clock_at(&c->clock, clock_monotonic_us()));
 	place_file_close(c->places);
-	pages_destroy(c->page);
+	folders_give(c->folders);
 	if (c->base)
 		event_base_free(c->base);
 	if (c->wake_fd >= 0)

@@ -140,6 +140,7 @@ static void count_decision(
 		[DECIDE_METHOD] = COUNTER_bad_method,
 		[DECIDE_BAD_TARGET] = COUNTER_bad_target,
 		[DECIDE_MISDIRECTED] = COUNTER_misdirected,
+		[DECIDE_ASSET] = COUNTER_assets,
 		[DECIDE_DRAW] = COUNTER_draws,
 		[DECIDE_DRAW_KEYS] = COUNTER_draws,
 		[DECIDE_DRAW_NONE] = COUNTER_not_found};
@@ -198,10 +199,11 @@ struct answer_frame act_frame(const struct worker *w, const struct conn *conn)
 }
 
 // Send what was rendered. Returns false if the connection is gone.
-static bool send_reply(struct worker *w, struct conn *conn, size_t bytes)
+static bool send_reply(struct worker *w, struct conn *conn, size_t bytes, struct span more)
 {
-	struct span part = {w->reply, bytes};
-	if (stream_write(inside_driver(w, conn), conn->stream, &part, 1) == bytes)
+	struct span parts[] = {{w->reply, bytes}, more};
+	if (stream_write(inside_driver(w, conn), conn->stream, parts, 1 + (more.len > 0)) ==
+		bytes + more.len)
 		return true;
 	inside_count(w, COUNTER_write_failed);
 	client_close(w, conn, true);
@@ -240,7 +242,10 @@ static void reply(struct worker *w, struct item *item, const struct decision *de
 	frame.close = frame.close || !item->head.keep_alive || item->request.has_body;
 	size_t bytes = answer_render(decision, &item->request, &frame, w->reply);
 	assert(bytes <= REPLY_BYTES_MAX);
-	if (!send_reply(w, conn, bytes))
+	struct span more = {NULL, 0};
+	if (decision->answer == DECIDE_ASSET && !frame.is_head)
+		more = item->request.asset->bytes;
+	if (!send_reply(w, conn, bytes, more))
 		return;
 	conn->close_after = frame.close;
 	if (decision->answer == DECIDE_DRAW_KEYS && decision->list->count > 0) {
@@ -259,7 +264,7 @@ void act_refuse(struct worker *w, struct conn *conn, unsigned status)
 	struct answer_frame frame = act_frame(w, conn);
 	frame.close = true;
 	size_t bytes = answer_refusal(status, false, &frame, w->reply);
-	if (send_reply(w, conn, bytes))
+	if (send_reply(w, conn, bytes, (struct span){NULL, 0}))
 		client_discard(w, conn);
 }
 
@@ -277,6 +282,6 @@ void act_refuse_too_large(struct worker *w, struct conn *conn, struct span head)
 	frame.stale = &stale;
 	frame.close = true;
 	size_t bytes = answer_refusal(431, false, &frame, w->reply);
-	if (send_reply(w, conn, bytes))
+	if (send_reply(w, conn, bytes, (struct span){NULL, 0}))
 		client_discard(w, conn);
 }

@@ -90,6 +90,8 @@ struct conn_errand {
 	uint16_t room; // in the snapshot of then
 	uint8_t minor; // of the request's version
 	bool is_head_request, wants_json;
+	uint16_t site; // in the snapshot of then
+	uint8_t language, encoding; // of an error page
 };
 
 struct conn_table {

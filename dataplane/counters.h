@@ -20,6 +20,7 @@
 	X(polls, "status polls answered") \
 	X(pages, "queue pages sent, as HTML or JSON") \
 	X(draws, "draws shown, or their lists") \
+	X(assets, "files that pages show") \
 	X(claims, "claims sent to control") \
 	X(granted, "passes sent: issued, renewed or repeated") \
 	X(forwarded, "requests forwarded to an origin") \

@@ -5,6 +5,7 @@
 #include "dataplane/act.h"
 #include "dataplane/client.h"
 #include "dataplane/gate/answer.h"
+#include "dataplane/gate/page.h"
 #include "dataplane/report.h"
 
 #include <assert.h>
@@ -29,6 +30,9 @@ static bool remember(struct worker *w, struct conn_errand *errand, const struct 
 	errand->minor = item->head.minor;
 	errand->is_head_request = item->head.method == HTTP_HEAD;
 	errand->wants_json = request->wants_json;
+	errand->site = request->site->index;
+	errand->language = request->language;
+	errand->encoding = request->encoding;
 	errand->conn->close_after = !item->head.keep_alive;
 	errand->session = decision->session;
 	errand->visitor = decision->pass.visitor;
@@ -67,12 +71,36 @@ static struct span added(const struct conn_errand *errand)
 	return (struct span){w->hsts, answer_hsts(errand->hsts_s, w->hsts)};
 }
 
+// The error page of the room, or of what of the site lies outside its rooms, if they have one.
+// After a reload, what is at their indices now.
+static void find_page(const struct conn_errand *errand, struct answer_error *error)
+{
+	const struct gate_map *map = &errand->worker->snapshot->map;
+	const struct gate_room *room =
+		errand->room < map->room_count ? &map->rooms[errand->room] : NULL;
+	*error = (struct answer_error){.encoding = errand->encoding};
+	if (errand->line_id != 0 && room && room->line_id == errand->line_id)
+		error->room = room;
+	if (error->room)
+		error->site = &map->sites[room->site];
+	else if (errand->site < map->site_count)
+		error->site = &map->sites[errand->site];
+	const struct page_set *pages = error->room   ? error->room->pages
+				       : error->site ? error->site->pages
+						     : NULL;
+	if (pages && errand->language < pages->language_count)
+		error->page = pages->pages[errand->language][PAGE_error];
+}
+
 // An answer in place of the origin's, with the pass that may have been granted: the session is
 // kept.
 static bool reply_failed(struct worker *w, struct conn *conn, unsigned status)
 {
 	const struct conn_errand *errand = conn_errand(&w->conns, conn);
 	struct answer_frame frame = frame_of(w, errand);
+	struct answer_error error;
+	find_page(errand, &error);
+	frame.error = &error;
 	size_t bytes = answer_refusal(status, errand->wants_json, &frame, w->reply);
 	char *blank = memmem(w->reply, bytes, "\r\n\r\n", 4);
 	assert(blank);

@@ -19,11 +19,13 @@ struct cli {
 	const struct cli_program *program;
 	const char *config_path;
 	bool is_json;
+	const char *language; // NULL: not said
 	struct command_words words;
 };
 
 static const char options_text[] = "  -c FILE    the configuration (default " CONFIG_DEFAULT ")\n"
 				   "  --json     show lists as JSON\n"
+				   "  --lang L   the language of a page\n"
 				   "  --help     this text\n"
 				   "  --version  the version\n";
 
@@ -67,6 +69,19 @@ static int check(const struct cli *cli)
 		cli->program->report(config, &machine, stdout);
 	config_destroy(config);
 	return CLI_DONE;
+}
+
+static int preview(const struct cli *cli)
+{
+	struct config_machine machine;
+	cli->program->machine(&machine);
+	struct config *config = load(cli, &machine);
+	if (!config)
+		return CLI_FAILED;
+	int ret = cli->program->preview(
+		config, cli->words.at[2], cli->words.at[3], cli->language, stdout);
+	config_destroy(config);
+	return ret < 0 ? CLI_FAILED : CLI_DONE;
 }
 
 static int keys(const struct cli *cli)
@@ -190,6 +205,8 @@ static int carry_out(const struct cli *cli)
 		return check(cli);
 	case COMMAND_KEYS:
 		return keys(cli);
+	case COMMAND_PREVIEW:
+		return preview(cli);
 	case COMMAND_REMOTE:
 		return ask(cli, command);
 	}
@@ -209,8 +226,8 @@ static const char *find_negative(int argc, char **argv)
 int cli_main(int argc, char **argv, const struct cli_program *program)
 {
 	static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'v'},
-		{NULL, 0, NULL, 0}};
+		{"lang", required_argument, NULL, 'l'}, {"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'v'}, {NULL, 0, NULL, 0}};
 	struct cli cli = {.program = program, .config_path = CONFIG_DEFAULT};
 	int option;
 
@@ -227,6 +244,9 @@ int cli_main(int argc, char **argv, const struct cli_program *program)
 			break;
 		case 'j':
 			cli.is_json = true;
+			break;
+		case 'l':
+			cli.language = optarg;
 			break;
 		case 'h':
 			print_usage((struct command_words){0}, stdout);

@@ -1,8 +1,8 @@
 // The command line: one table of commands, from which usage, sluice(8) and what may be typed come.
 //
-// `check` and `keys` are done here, `run` is the caller's; everything else is sent to the running
-// process through admin.socket (admin/admin.h), and its answer shown as a table or, with --json, as
-// it came.
+// `check`, `keys` and `page` are done here, `run` is the caller's; everything else is sent to the
+// running process through admin.socket (admin/admin.h), and its answer shown as a table or, with
+// --json, as it came.
 #pragma once
 
 #include <stdio.h>
@@ -22,6 +22,10 @@ struct cli_program {
 	int (*run)(const char *path, struct config *config);
 	// What a configuration is measured against, with the program's memory bill.
 	void (*machine)(struct config_machine *machine);
+	// Write the page of a room in a state (`language` NULL: in the room's first). Returns 0,
+	// or -errno with what is wrong said on stderr.
+	int (*preview)(const struct config *config, const char *room, const char *state,
+		const char *language, FILE *out);
 	// Write what else `check` says of a good configuration; NULL: nothing.
 	void (*report)(
 		const struct config *config, const struct config_machine *machine, FILE *out);

@@ -12,6 +12,8 @@ const struct command command_table[] = {
 		COMMAND_REMOTE},
 	{"keys [man|example]", "List the configuration keys; as a manual page; as an example.",
 		COMMAND_KEYS},
+	{"page preview ROOM STATE", "Write a page as visitors would see it, in HTML (--lang).",
+		COMMAND_PREVIEW},
 	{"show rooms", "Every room: who waits, who is inside, how many come in.", COMMAND_REMOTE},
 	{"show room NAME", "All about one room.", COMMAND_REMOTE},
 	{"show pools", "What rooms share, and who is inside.", COMMAND_REMOTE},

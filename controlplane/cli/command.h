@@ -14,6 +14,7 @@ enum command_kind {
 	COMMAND_RUN,
 	COMMAND_CHECK,
 	COMMAND_KEYS,
+	COMMAND_PREVIEW,
 	COMMAND_REMOTE, // sent to the running process: the first word, then the others
 };
 

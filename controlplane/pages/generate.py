@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Makes the built-in templates: generate.py OUT.c queue.html queue.css queue.js en.json ja.json
 
-Puts style, script and the texts of each language into the HTML, drops comments and indentation,
-shortens the script's names, and writes the templates as C. `%{key}` is a text of the language;
-`{{slot}}` is left for the visitor's values.
+Puts the texts of each language into the HTML, drops comments and indentation, shortens the
+script's names, and writes the template and its partials as C. `%{key}` is a text of the language;
+what stands in `{{ }}` is left for the compiler of templates.
 """
 import html
 import json
@@ -14,6 +14,7 @@ import sys
 PHRASES = ("wait_unknown", "wait_soon", "wait_minutes", "wait_hours", "wait_days")
 STATES = ("prequeue", "before", "waiting", "next", "admitted", "expired", "closed", "full",
           "rejected")
+KINDS = ("error", "invitation")
 
 
 def read(path):
@@ -57,13 +58,30 @@ def shorten(tokens):
 
 def squeeze_html(text):
     text = re.sub(r"<!--.*?-->\n?", "", text, flags=re.S)
+    text = re.sub(r"(\{\{/\w+\}\})\n(?=\{\{)", r"\1", text)  # no text between sections
     return re.sub(r"\n\s*", "\n", text).strip() + "\n"
 
 
-def template(page, css, js, texts):
-    values = {key: html.escape(text) for key, text in texts.items()}
-    values |= {"css": squeeze_css(css), "js": squeeze_js(js)}
-    return re.sub(r"%\{([a-z.]+)\}", lambda match: values[match.group(1)], squeeze_html(page))
+# What other templates may use too.
+PARTIALS = {
+    # The address is empty to a URL parser, which trims controls: this page, without its fragment.
+    # Left out, a page with a fragment would only jump to it and never be loaded again.
+    "sluice_refresh": '<noscript><meta http-equiv="refresh" content="{{poll_after}};url=&#1;">'
+                      "</noscript>",
+    "sluice_script": '<script data-state="{{state}}" data-room="{{room}}"'
+                     ' data-poll="{{poll_after}}" data-opens="{{opens}}" data-now="{{now}}"'
+                     ' data-unknown="%{wait.unknown}"'
+                     ' data-soon="%{wait.soon}" data-minutes="%{wait.minutes}"'
+                     ' data-hours="%{wait.hours}" data-days="%{wait.days}">%{js}</script>',
+    "sluice_style": "<style>%{css}</style>",
+    "sluice_live": '<p class="warn" id="offline" role="alert" hidden>%{offline}</p>\n'
+                   '<p class="warn" id="cookies" role="alert" hidden>%{cookies}</p>\n'
+                   '<p id="live" role="status" aria-live="polite"></p>',
+}
+
+
+def fill(text, values):
+    return re.sub(r"%\{([a-z.]+)\}", lambda match: values[match.group(1)], text)
 
 
 def c_string(text):
@@ -82,21 +100,36 @@ def c_span(text):
     return f"{{{c_string(text)}, {len(text.encode())}}}"
 
 
+def c_text(name, text):
+    return f'{{"{name}", "{name}", {c_span(text)}}},'
+
+
+def c_language(page, css, js, texts):
+    values = {key: html.escape(text) for key, text in texts.items()}
+    values |= {"css": squeeze_css(css), "js": squeeze_js(js)}
+    yield f".language = {c_span(texts['lang'])},"
+    yield f'.page = {c_text("page", fill(squeeze_html(page), values))}'
+    yield f".partials = {{{len(PARTIALS)}, (const struct template_text[]){{"
+    for name, text in PARTIALS.items():
+        yield c_text(name, fill(text, values))
+    yield "}},"
+    yield ".phrases = {.titles = {"
+    for state in STATES:
+        title = values[f"{'next' if state == 'admitted' else state}.title"]
+        yield f"[STATUS_{state}] = {c_span(title)},"
+    for kind in KINDS:
+        yield f"[PAGE_{kind}] = {c_span(values[f'{kind}.title'])},"
+    yield "},"
+    for phrase in PHRASES:
+        yield f".{phrase} = {c_span(values[phrase.replace('_', '.')])},"
+    yield "},"
+
+
 def main(out, page, css, js, *languages):
     lines = ["// Made by controlplane/pages/generate.py.", '#include "controlplane/pages/pages.h"',
-             "const struct pages_template pages_builtin[PAGE_LANGUAGES] = {"]
+             "const struct pages_builtin pages_builtin[PAGES_BUILTIN] = {"]
     for path in languages:
-        texts = json.loads(read(path))
-        lines += [f"[ACCEPT_{texts['lang'].upper()}] = {{",
-                  f".html = {c_span(template(read(page), read(css), read(js), texts))},",
-                  ".phrases = {.titles = {"]
-        for state in STATES:
-            title = texts[f"{'next' if state == 'admitted' else state}.title"]
-            lines.append(f"[STATUS_{state}] = {c_span(html.escape(title))},")
-        lines.append("},")
-        for phrase in PHRASES:
-            lines.append(f".{phrase} = {c_span(html.escape(texts[phrase.replace('_', '.')]))},")
-        lines.append("}},")
+        lines += ["{", *c_language(read(page), read(css), read(js), json.loads(read(path))), "},"]
     lines.append("};")
     with open(out, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")

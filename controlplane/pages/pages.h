@@ -1,33 +1,40 @@
-// Pages: from the template of a queue page to what workers send.
+// Pages: from the template of a page to what workers send.
 //
-// A template is one HTML file a language, with `{{slot}}` where a visitor's value goes (PAGE_SLOTS
-// of page.h). The built-in ones are made of queue.html, queue.css, queue.js and the texts of each
-// language when the program is built (generate.py).
+// The templates that come along are made of queue.html, queue.css, queue.js and the texts of each
+// language when the program is built (generate.py), and are compiled like any other when it starts.
 #pragma once
 
-#include <stddef.h>
-
+#include "controlplane/pages/template.h"
 #include "dataplane/gate/page.h"
-#include "drivers/span.h"
 
-// A template; its bytes stay the caller's until pages_compile() returns, its phrases until
-// pages_destroy().
+// A template in one language.
 struct pages_template {
-	struct span html;
+	struct template_source source; // its language stays the caller's until pages_destroy()
+	const struct page_phrases *phrases; // likewise
+	bool has_fonts; // among its assets: the policy lets them in
+};
+
+// Compile a template: expand it, find its slots and sections, encode the text around them, hash
+// style and script for the Content-Security-Policy.
+//   ear  told all that is wrong with it
+// Returns 0; -EINVAL, and the ear was told; -ENOMEM. The page is the caller's: pages_destroy(),
+// once no worker can hold it. Control only; takes some 50 ms.
+int pages_compile(
+	const struct pages_template *template, const struct template_ear *ear, struct page **page);
+void pages_destroy(struct page *page); // accepts NULL
+
+// Look for what pages_compile() would tell, but for what only encoding shows.
+// Returns how many errors the ear was told; -ENOMEM is one of them. Any thread.
+uint32_t pages_check(const struct pages_template *template, const struct template_ear *ear);
+
+// What comes with the program in one language: a template for every state, partials that other
+// templates may use too, the words for what values say.
+struct pages_builtin {
+	struct span language;
+	struct template_text page;
+	struct template_names partials;
 	struct page_phrases phrases;
 };
 
-// The templates that come with the program, by enum accept_language.
-extern const struct pages_template pages_builtin[PAGE_LANGUAGES];
-
-// Compile templates, one a language: find the slots, encode the text around them, hash style and
-// script for the Content-Security-Policy.
-//   error  what is wrong with a template, in words; at least PAGES_ERROR_BYTES
-// Returns 0; -EINVAL with *error set (unknown or misplaced slot, too long, too many slots, control
-// characters); -ENOMEM. The page is the caller's: pages_destroy(), once no worker can hold it.
-// Control only; takes some 100 ms.
-int pages_compile(
-	const struct pages_template templates[PAGE_LANGUAGES], struct page **page, char *error);
-void pages_destroy(struct page *page); // accepts NULL
-
-#define PAGES_ERROR_BYTES 160u
+#define PAGES_BUILTIN 2
+extern const struct pages_builtin pages_builtin[PAGES_BUILTIN]; // English first

@@ -4,37 +4,45 @@
 // answer has set the pass. What is due is kept as a moment, not as a running timer, so that sleep,
 // a frozen tab and a page that comes back from the history all ask at once when they wake.
 //
+// It is in pages of other designs too (the partial sluice_script): an element that a page does not
+// have is not filled (a heading h1 it must have), and a state that it does not show, which is one
+// that no `data-for` names, loads the page anew.
+//
 // A page without a place (full, rejected, closed on arrival) asks too, and is told that it has
 // none: it is itself loaded again then, but not while there is no network, which would lose it.
 (() => {
 	'use strict';
 	const SLOWEST_S = 60, PATIENCE_MS = 15000, SAY_MS = 60000;
 	const body = document.body, root = document.documentElement, lang = root.lang;
-	const id = name => document.getElementById(name);
-	const words = id('wait').dataset, bar = id('progress');
-	const url = '/.sluice/' + body.dataset.room.trim() + '/status';
-	let state = body.dataset.state.trim(), pollAfter = +body.dataset.poll;
+	const given = document.currentScript.dataset, nowhere = document.createElement('p');
+	const id = name => document.getElementById(name) || nowhere.firstChild;
+	nowhere.appendChild(document.createElement('p'));
+	const bar = id('progress');
+	const url = '/.sluice/' + given.room.trim() + '/status';
+	let state = given.state.trim(), pollAfter = +given.poll;
 	let due, failures = 0, busy = false, leaving = false, saidAt = 0;
-	let opens = +body.dataset.opens, now = +body.dataset.now, nowAt = Date.now();
+	let opens = +given.opens, now = +given.now, nowAt = Date.now();
 	let aheadAtFirst = +id('ahead').textContent.split(',').join('') || 0;
-	const leftAtFirst = 1 - bar.value / 1000;
+	const leftAtFirst = 1 - (bar.value || 0) / 1000;
 
 	const number = n => n == null ? '–' : n.toLocaleString(lang);
-	const heading = () => document.querySelector('[data-for~=' + state + '] h1').textContent;
-	const labelled = name => id(name).parentNode.innerText.replace('\n', ': ');
+	const shown = name => document.querySelector('[data-for~=' + name + '] h1');
+	const heading = () => (shown(state) || document.querySelector('h1')).textContent;
+	const labelled = name => document.getElementById(name) ?
+		'. ' + id(name).parentNode.innerText.replace('\n', ': ') : '';
 
 	// The same words for the same seconds as put_wait() of page.c finds.
 	function wait(eta) {
 		if (!eta)
-			return words.unknown;
+			return given.unknown;
 		if (eta.high < 60)
-			return words.soon;
-		let pattern = words.days, unit = 86400, one = 1;
+			return given.soon;
+		let pattern = given.days, unit = 86400, one = 1;
 		if (eta.high <= 5400) {
-			pattern = words.minutes;
+			pattern = given.minutes;
 			unit = 60;
 		} else if (eta.high <= 129600) {
-			pattern = words.hours;
+			pattern = given.hours;
 			unit = 1800;
 			one = 2;
 		}
@@ -58,12 +66,14 @@
 		saidAt = Date.now();
 		let text = heading();
 		if (state == 'waiting')
-			text += '. ' + labelled('ahead') + '. ' + labelled('wait');
+			text += labelled('ahead') + labelled('wait');
 		id('live').textContent = text;
 	}
 
 	function show(status) {
 		const isNew = status.state != state;
+		if (isNew && !shown(status.state))
+			return reload();
 		body.dataset.state = state = status.state;
 		opens = status.opens;
 		now = status.now;

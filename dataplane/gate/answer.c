@@ -20,10 +20,10 @@ static_assert(COOKIE_BYTES_MAX > 16 + GATE_NAME_MAX + TOKEN_TEXT_BYTES + 253 + 1
 	"prefix, room, token, domain, attributes");
 static_assert(4 * COOKIE_BYTES_MAX < ANSWER_FIELDS_BYTES_MAX,
 	"two cookies, each set or cleared twice, always fit");
-static_assert(PAGE_BODY_BYTES_MAX + PAGE_CSP_BYTES_MAX + ANSWER_FIELDS_BYTES_MAX +
-			      DECIDE_LOCATION_BYTES_MAX + 2048 <
+static_assert(PAGE_BODY_BYTES_MAX + PAGE_CSP_BYTES_MAX + ANSWER_FIELDS_BYTES_MAX + 2048 <
 		      ANSWER_BYTES_MAX,
-	"head and body fit");
+	"head and page fit");
+static_assert(DECIDE_LOCATION_BYTES_MAX < PAGE_BODY_BYTES_MAX, "and so do head and redirect");
 
 // What refusals say. The texts are HTML and JSON alike.
 static const struct refusal {
@@ -130,7 +130,8 @@ size_t answer_hsts(uint32_t seconds, char *out)
 }
 
 // The status line and what every answer has.
-static void put_head(struct writer *w, unsigned code, const struct answer_frame *frame)
+static void put_head(
+	struct writer *w, unsigned code, bool is_lasting, const struct answer_frame *frame)
 {
 	writer_span(w, SPAN("HTTP/1.1 "));
 	writer_number(w, code);
@@ -138,7 +139,9 @@ static void put_head(struct writer *w, unsigned code, const struct answer_frame 
 	writer_span(w, reason_of(code));
 	writer_span(w, SPAN("\r\nDate: "));
 	writer_span(w, (struct span){frame->date, DATE_BYTES});
-	writer_span(w, SPAN("\r\nCache-Control: no-store\r\n"));
+	writer_span(w, SPAN("\r\n"));
+	writer_span(w, is_lasting ? SPAN("Cache-Control: public, max-age=31536000, immutable\r\n")
+				  : SPAN("Cache-Control: no-store\r\n"));
 	if (frame->is_secure && frame->site)
 		put_hsts(w, frame->site->hsts_s);
 	if (frame->close)
@@ -334,14 +337,56 @@ size_t answer_fields(const struct decision *decision, const struct gate_request 
 	return (size_t)(w.at - out);
 }
 
+// A page and the fields that describe it; the end of the answer.
+static void put_page(struct writer *w, const struct page *page, enum accept_encoding encoding,
+	const struct page_view *view, bool is_head)
+{
+	static const struct span encodings[PAGE_ENCODINGS] = {
+		[ACCEPT_GZIP] = {"gzip", 4}, [ACCEPT_BR] = {"br", 2}};
+	put_field(w, SPAN("Content-Language: "), page->language);
+	if (encoding != ACCEPT_IDENTITY)
+		put_field(w, SPAN("Content-Encoding: "), encodings[encoding]);
+	writer_span(w, SPAN("Content-Type: text/html; charset=utf-8\r\n"));
+	put_number_field(w, SPAN("Content-Length: "), page_body_bytes(page, encoding, view));
+	writer_span(w, SPAN("\r\n"));
+	if (!is_head)
+		w->at += page_render(page, encoding, view, w->at);
+}
+
+#define ERROR_RETRY_S 10u
+
+// 502 or 504 in the design of the site. Nothing is known of the visitor.
+static void put_error(struct writer *w, unsigned code, const struct answer_frame *frame)
+{
+	const struct answer_error *error = frame->error;
+	const struct status status = {.position = STATUS_UNKNOWN,
+		.ahead = STATUS_UNKNOWN,
+		.eta_low = STATUS_UNKNOWN,
+		.eta_high = STATUS_UNKNOWN,
+		.poll_after = ERROR_RETRY_S,
+		.now = frame->now_s};
+	const struct page_view view = {.status = &status,
+		.site = error->site,
+		.room = error->room,
+		.kind = PAGE_error,
+		.code = (uint16_t)code};
+	writer_span(w, SPAN("X-Content-Type-Options: nosniff\r\n"));
+	put_field(w, SPAN("Content-Security-Policy: "), error->page->csp);
+	put_page(w, error->page, error->encoding, &view, frame->is_head);
+}
+
 size_t answer_refusal(unsigned status, bool wants_json, const struct answer_frame *frame, char *out)
 {
 	struct writer w = {out, out + ANSWER_BYTES_MAX};
-	put_head(&w, status, frame);
+	put_head(&w, status, false, frame);
 	struct writer fields = {w.at, w.at + ANSWER_FIELDS_BYTES_MAX};
 	clear_stale(&fields, frame);
 	w.at = fields.at;
-	put_refusal(&w, status, wants_json, frame);
+	const bool is_ours = status != 502 && status != 504;
+	if (is_ours || wants_json || !frame->error || !frame->error->page)
+		put_refusal(&w, status, wants_json, frame);
+	else
+		put_error(&w, status, frame);
 	return (size_t)(w.at - out);
 }
 
@@ -353,41 +398,24 @@ static void put_status_json(struct writer *w, const struct decision *decision,
 	put_json(w, (struct span){text, len}, frame);
 }
 
-static void put_page(struct writer *w, const struct decision *decision,
-	const struct gate_request *request, const struct answer_frame *frame)
-{
-	static const struct span encodings[PAGE_ENCODINGS] = {
-		[ACCEPT_GZIP] = {"gzip", 4}, [ACCEPT_BR] = {"br", 2}};
-	static const struct span languages[PAGE_LANGUAGES] = {
-		[ACCEPT_EN] = {"en", 2}, [ACCEPT_JA] = {"ja", 2}};
-	const struct page *page = request->room->page;
-	put_field(w, SPAN("Content-Language: "), languages[request->language]);
-	if (request->encoding != ACCEPT_IDENTITY)
-		put_field(w, SPAN("Content-Encoding: "), encodings[request->encoding]);
-	writer_span(w, SPAN("Content-Type: text/html; charset=utf-8\r\n"));
-	put_number_field(w, SPAN("Content-Length: "),
-		page_body_bytes(page, request->language, request->encoding));
-	writer_span(w, SPAN("\r\n"));
-	if (!frame->is_head)
-		w->at += page_render(page, request->language, request->encoding, &decision->status,
-			request->room, w->at);
-}
-
 // The queue page, or the same as JSON.
 static void put_queue(struct writer *w, const struct decision *decision,
 	const struct gate_request *request, const struct answer_frame *frame)
 {
 	const struct status *status = &decision->status;
+	const struct gate_room *room = request->room;
+	const struct page *page = room->pages->pages[request->language][status->state];
+	const struct page_view view = {
+		.status = status, .site = request->site, .room = room, .kind = status->state};
 	writer_span(w, SPAN("X-Robots-Tag: noindex\r\nX-Content-Type-Options: nosniff\r\n"
 			    "Vary: Accept, Accept-Language, Accept-Encoding\r\n"));
 	put_number_field(w, SPAN("Retry-After: "), status->poll_after);
 	put_field(w, SPAN("Sluice-State: "), status_word(status->state));
-	put_field(w, SPAN("Content-Security-Policy: "),
-		request->room->page->texts[request->language].csp);
+	put_field(w, SPAN("Content-Security-Policy: "), page->csp);
 	if (request->wants_json)
-		put_status_json(w, decision, request->room, frame);
+		put_status_json(w, decision, room, frame);
 	else
-		put_page(w, decision, request, frame);
+		put_page(w, page, request->encoding, &view, frame->is_head);
 }
 
 static struct span health_json(const struct decision *decision)
@@ -405,7 +433,7 @@ static struct span allowed(enum gate_route route)
 		return SPAN("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"); // not CONNECT, TRACE
 	if (route == GATE_ROUTE_LEAVE)
 		return SPAN("POST");
-	return route == GATE_ROUTE_HEALTH ? SPAN("GET, HEAD") : SPAN("GET");
+	return route >= GATE_ROUTE_ASSET ? SPAN("GET, HEAD") : SPAN("GET");
 }
 
 static unsigned code_of(const struct decision *decision, const struct gate_request *request)
@@ -433,6 +461,7 @@ static unsigned code_of(const struct decision *decision, const struct gate_reque
 		return 404;
 	case DECIDE_DRAW:
 	case DECIDE_DRAW_KEYS:
+	case DECIDE_ASSET:
 		return 200;
 	case DECIDE_METHOD:
 		return 405;
@@ -465,6 +494,18 @@ static bool is_endpoint(enum gate_route route)
 	return route >= GATE_ROUTE_STATUS && route <= GATE_ROUTE_HEALTH;
 }
 
+// A picture that is opened by itself could run scripts: it is let do nothing.
+static void put_asset(struct writer *w, const struct gate_asset *asset)
+{
+	put_field(w, SPAN("Content-Type: "), asset->type);
+	writer_span(
+		w, SPAN("X-Content-Type-Options: nosniff\r\n"
+			"Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; "
+			"sandbox\r\n"));
+	put_number_field(w, SPAN("Content-Length: "), asset->bytes.len);
+	writer_span(w, SPAN("\r\n"));
+}
+
 // What follows the cookies.
 static void put_rest(struct writer *w, const struct decision *decision,
 	const struct gate_request *request, const struct answer_frame *frame)
@@ -486,6 +527,8 @@ static void put_rest(struct writer *w, const struct decision *decision,
 		put_number_field(
 			w, SPAN("Content-Length: "), decision->list->count * DRAW_LINE_BYTES);
 		return writer_span(w, SPAN("\r\n"));
+	case DECIDE_ASSET:
+		return put_asset(w, request->asset);
 	case DECIDE_HEALTH:
 		return put_json(w, health_json(decision), frame);
 	case DECIDE_SERVER:
@@ -522,8 +565,10 @@ size_t answer_render(const struct decision *decision, const struct gate_request 
 {
 	assert(decision->action == DECIDE_ANSWER);
 	struct writer w = {out, out + ANSWER_BYTES_MAX};
-	put_head(&w, code_of(decision, request), frame);
-	w.at += answer_fields(decision, request, frame, w.at);
+	const bool is_asset = decision->answer == DECIDE_ASSET;
+	put_head(&w, code_of(decision, request), is_asset, frame);
+	if (!is_asset) // which is for everybody
+		w.at += answer_fields(decision, request, frame, w.at);
 	put_rest(&w, decision, request, frame);
 	return (size_t)(w.at - out);
 }

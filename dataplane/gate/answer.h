@@ -15,6 +15,14 @@
 #define ANSWER_BYTES_MAX 32768u // no answer is longer: a head with all its cookies and a page
 #define ANSWER_FIELDS_BYTES_MAX 4096u // of answer_fields()
 
+// The page for an origin that does not answer.
+struct answer_error {
+	const struct page *page; // NULL: words of our own
+	const struct gate_site *site; // NULL: none is known
+	const struct gate_room *room; // NULL: none
+	uint8_t encoding; // enum accept_encoding
+};
+
 // How an answer is to be sent.
 struct answer_frame {
 	const char *date; // IMF-fixdate, 29 bytes
@@ -25,6 +33,7 @@ struct answer_frame {
 	bool is_head; // no body
 	bool is_secure; // over TLS: Secure cookies
 	const struct gate_site *site; // whose cookies they are; NULL: not known
+	const struct answer_error *error; // of a refusal as HTML; may be NULL
 	const struct carry_stale *stale; // cookies to expire besides; may be NULL
 };
 
@@ -34,7 +43,7 @@ struct answer_frame {
 #define ANSWER_HSTS_BYTES_MAX 64u
 size_t answer_hsts(uint32_t seconds, char *out);
 
-// Render what decide() said.
+// Render what decide() said. Of an asset only the head: its bytes follow, unless frame->is_head.
 //   out  ANSWER_BYTES_MAX
 // Returns the length. Pure; any worker.
 size_t answer_render(const struct decision *decision, const struct gate_request *request,

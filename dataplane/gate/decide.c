@@ -107,6 +107,11 @@ void decide(const struct decide_input *input, struct decision *decision)
 	case GATE_ROUTE_DRAW_KEYS:
 		return v.request->method == HTTP_GET ? decide_gather_show(&v)
 						     : decide_tell_answer(&v, DECIDE_METHOD);
+	case GATE_ROUTE_ASSET:
+		return decide_tell_answer(
+			&v, v.request->method == HTTP_GET || v.request->method == HTTP_HEAD
+				    ? DECIDE_ASSET
+				    : DECIDE_METHOD);
 	case GATE_ROUTE_SERVER:
 		return decide_tell_answer(&v, DECIDE_SERVER);
 	case GATE_ROUTE_HEALTH:

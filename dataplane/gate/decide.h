@@ -44,6 +44,7 @@ enum decide_answer {
 			    // said that it is done: 503 with Retry-After
 	DECIDE_NOT_FOUND, // 404
 	DECIDE_METHOD, // 405 with Allow
+	DECIDE_ASSET, // 200 with a file that pages show, to be kept for ever
 	DECIDE_HEALTH, // 200, or 503 while draining or when a worker stands still
 	DECIDE_SERVER, // OPTIONS *: 204 with Allow
 	DECIDE_BAD_TARGET, // 400

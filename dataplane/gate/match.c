@@ -117,6 +117,22 @@ const struct gate_room *gate_map_room(const struct gate_map *map, struct span na
 	return NULL;
 }
 
+const struct gate_asset *gate_map_asset(const struct gate_map *map, struct span name)
+{
+	uint32_t low = 0, high = map->asset_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		int order = order_of_names(name, map->assets[middle].name);
+		if (order == 0)
+			return &map->assets[middle];
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
 bool match_map_is_sorted(const struct gate_map *map)
 {
 	for (uint32_t i = 1; i < map->host_count; i++) {

@@ -1,4 +1,4 @@
-// Rendering the queue page: copy a piece, fill a slot, and so on to the end.
+// Rendering a page: copy a piece, fill a slot, and so on to the end.
 //
 // The static text was encoded when the page was compiled; only gzip needs something of the whole
 // answer, its CRC-32, which is put together from those of the pieces and of the slots as filled.
@@ -17,7 +17,7 @@
 #define GZIP_TRAILER_BYTES 8u // CRC-32 and length, little-endian
 
 static void fill_slot(struct writer *w, enum page_slot slot, const struct page_phrases *phrases,
-	const struct status *status, const struct gate_room *room);
+	const struct page_view *view);
 
 static const uint16_t widths[] = {
 #define X(name, width, text) [PAGE_SLOT_##name] = width,
@@ -31,12 +31,54 @@ uint32_t page_slot_width(enum page_slot slot)
 	return widths[slot];
 }
 
-uint32_t page_body_bytes(
-	const struct page *page, enum accept_language language, enum accept_encoding encoding)
+struct span page_kind_word(enum page_kind kind)
 {
-	assert(language < PAGE_LANGUAGES);
+	static const struct span more[] = {
+#define X(name) [PAGE_##name - STATUS_STATE_COUNT] = {#name, sizeof(#name) - 1},
+		PAGE_MORE_KINDS(X)
+#undef X
+	};
+	assert(kind < PAGE_KIND_COUNT);
+	return kind <= PAGE_LAST_STATE ? status_word((enum status_state)kind)
+				       : more[kind - STATUS_STATE_COUNT];
+}
+
+// The conditions that hold, a bit each.
+static uint32_t conditions_of(const struct page_view *view)
+{
+	const struct status *status = view->status;
+	const uint32_t one = 1;
+	return one << view->kind |
+	       (status->position != STATUS_UNKNOWN) * (one << PAGE_HAS_position) |
+	       (status->ahead != STATUS_UNKNOWN) * (one << PAGE_HAS_ahead) |
+	       (status->eta_high != STATUS_UNKNOWN) * (one << PAGE_HAS_wait) |
+	       status->exact * (one << PAGE_HAS_exact) |
+	       (view->room && view->room->message_html.len > 0) * (one << PAGE_HAS_message) |
+	       (status->opens != 0) * (one << PAGE_HAS_opens) |
+	       (status->expires != 0) * (one << PAGE_HAS_expires);
+}
+
+static bool is_shown(const struct page_piece *blank, uint32_t conditions)
+{
+	return ((conditions & blank->condition) != 0) != blank->is_inverse;
+}
+
+uint32_t page_body_bytes(
+	const struct page *page, enum accept_encoding encoding, const struct page_view *view)
+{
 	assert(encoding < PAGE_ENCODINGS);
-	return page->texts[language].variants[encoding].body_bytes;
+	const struct page_piece *pieces = page->pieces[encoding];
+	const uint32_t conditions = conditions_of(view);
+	uint32_t bytes = encoding == ACCEPT_GZIP ? GZIP_TRAILER_BYTES : 0;
+	for (uint32_t i = 0, next; i < page->piece_count; i = next) {
+		next = i + 1;
+		if (pieces[i].condition != 0 && is_shown(&pieces[i], conditions))
+			continue;
+		bytes += pieces[i].bytes_len + page_slot_width(pieces[i].slot);
+		if (pieces[i].condition != 0)
+			next = pieces[i].next;
+	}
+	return bytes;
 }
 
 static void put_little_endian(struct writer *w, uint32_t n)
@@ -45,31 +87,56 @@ static void put_little_endian(struct writer *w, uint32_t n)
 		writer_char(w, (char)(n >> shift));
 }
 
-size_t page_render(const struct page *page, enum accept_language language,
-	enum accept_encoding encoding, const struct status *status, const struct gate_room *room,
-	char *out)
+// Fill a slot up. A browser shows a space for many, but nothing for a comment.
+static void pad(struct writer *slot, bool is_text)
 {
-	struct writer w = {out, out + page_body_bytes(page, language, encoding)};
-	const struct page_text *text = &page->texts[language];
-	const struct page_variant *variant = &text->variants[encoding];
+	const struct span begin = SPAN("<!--"), end = SPAN("-->");
+	const size_t left = (size_t)(slot->end - slot->at);
+	if (!is_text || left < begin.len + end.len) {
+		writer_pad(slot);
+		return;
+	}
+	writer_span(slot, begin);
+	memset(slot->at, ' ', left - begin.len - end.len);
+	slot->at += left - begin.len - end.len;
+	writer_span(slot, end);
+}
+
+// Append a piece and the slot after it. Returns the CRC-32 of all so far, of gzip.
+static uint32_t put_piece(struct writer *w, const struct page *page, const struct page_piece *piece,
+	const struct page_view *view, bool has_crc, uint32_t crc)
+{
+	writer_span(w, (struct span){piece->bytes, piece->bytes_len});
+	struct writer slot = {w->at, w->at + page_slot_width(piece->slot)};
+	assert(slot.end <= w->end);
+	fill_slot(&slot, piece->slot, page->phrases, view);
+	pad(&slot, piece->is_text);
+	if (has_crc) {
+		crc = (uint32_t)crc32_combine_op(crc, piece->crc, piece->crc_op);
+		crc = (uint32_t)crc32_z(crc, (const Bytef *)w->at, (size_t)(slot.end - w->at));
+	}
+	w->at = slot.end;
+	return crc;
+}
+
+size_t page_render(const struct page *page, enum accept_encoding encoding,
+	const struct page_view *view, char *out)
+{
+	struct writer w = {out, out + page_body_bytes(page, encoding, view)};
+	const struct page_piece *pieces = page->pieces[encoding];
+	const uint32_t conditions = conditions_of(view);
 	uint32_t crc = 0;
-	for (uint32_t i = 0; i < variant->piece_count; i++) {
-		const struct page_piece *piece = &variant->pieces[i];
-		writer_span(&w, (struct span){piece->bytes, piece->bytes_len});
-		struct writer slot = {w.at, w.at + page_slot_width(piece->slot)};
-		assert(slot.end <= w.end);
-		fill_slot(&slot, piece->slot, text->phrases, status, room);
-		writer_pad(&slot);
-		if (encoding == ACCEPT_GZIP) {
-			crc = (uint32_t)crc32_combine_op(crc, piece->crc, piece->crc_op);
-			crc = (uint32_t)crc32_z(
-				crc, (const Bytef *)w.at, (size_t)(slot.end - w.at));
-		}
-		w.at = slot.end;
+	for (uint32_t i = 0, next; i < page->piece_count; i = next) {
+		next = i + 1;
+		if (pieces[i].condition != 0 && is_shown(&pieces[i], conditions))
+			continue;
+		crc = put_piece(&w, page, &pieces[i], view, encoding == ACCEPT_GZIP, crc);
+		if (pieces[i].condition != 0)
+			next = pieces[i].next;
 	}
 	if (encoding == ACCEPT_GZIP) {
 		put_little_endian(&w, crc);
-		put_little_endian(&w, variant->identity_bytes);
+		put_little_endian(&w, page->identity_bytes);
 	}
 	assert(w.at == w.end);
 	return (size_t)(w.at - out);
@@ -84,13 +151,13 @@ static void put_or_dash(struct writer *w, uint64_t n)
 }
 
 static void put_title(
-	struct writer *w, const struct page_phrases *phrases, const struct status *status)
+	struct writer *w, const struct page_phrases *phrases, const struct page_view *view)
 {
-	if (status->state == STATUS_waiting) {
-		put_or_dash(w, status->position);
+	if (view->kind == STATUS_waiting) {
+		put_or_dash(w, view->status->position);
 		writer_span(w, SPAN(" · "));
 	}
-	writer_span(w, phrases->titles[status->state]);
+	writer_span(w, phrases->titles[view->kind]);
 }
 
 // `number` halves, as in 1.5.
@@ -173,40 +240,54 @@ static void put_countdown(struct writer *w, const struct status *status)
 	put_two_digits(w, left % 60);
 }
 
-static void fill_slot(struct writer *w, enum page_slot slot, const struct page_phrases *phrases,
-	const struct status *status, const struct gate_room *room)
+static void put_unless_unknown(struct writer *w, uint64_t n)
 {
+	if (n != STATUS_UNKNOWN)
+		writer_number(w, n);
+}
+
+static void fill_slot(struct writer *w, enum page_slot slot, const struct page_phrases *phrases,
+	const struct page_view *view)
+{
+	const struct status *status = view->status;
 	switch (slot) {
 	case PAGE_SLOT_title:
-		return put_title(w, phrases, status);
-	case PAGE_SLOT_refresh:
-	case PAGE_SLOT_poll:
-		return writer_number(w, status->poll_after);
+		return put_title(w, phrases, view);
 	case PAGE_SLOT_state:
-		return writer_span(w, status_word(status->state));
+		return writer_span(w, page_kind_word(view->kind));
 	case PAGE_SLOT_room:
-		return writer_span(w, room->name);
-	case PAGE_SLOT_place:
+		return writer_span(w, view->room ? view->room->name : SPAN(""));
+	case PAGE_SLOT_site:
+		return writer_span(w, view->site ? view->site->name : SPAN(""));
+	case PAGE_SLOT_position:
 		return put_or_dash(w, status->position);
-	case PAGE_SLOT_progress:
-		assert(status->progress <= PROGRESS_MAX);
-		return writer_number(w, status->progress);
 	case PAGE_SLOT_ahead:
 		return put_or_dash(w, status->ahead);
 	case PAGE_SLOT_wait:
 		return put_wait(w, phrases, status->eta_low, status->eta_high);
-	case PAGE_SLOT_note:
-		return writer_span(w, room->message_html.len > 0 ? SPAN("") : SPAN("hidden"));
+	case PAGE_SLOT_eta_low:
+		return put_unless_unknown(w, status->eta_low);
+	case PAGE_SLOT_eta_high:
+		return put_unless_unknown(w, status->eta_high);
+	case PAGE_SLOT_progress:
+		assert(status->progress <= PROGRESS_MAX);
+		return writer_number(w, status->progress);
+	case PAGE_SLOT_poll_after:
+		return writer_number(w, status->poll_after);
 	case PAGE_SLOT_message:
-		return writer_span(w, room->message_html);
+		return writer_span(w, view->room ? view->room->message_html : SPAN(""));
 	case PAGE_SLOT_time:
 		return put_time(w, status->now);
 	case PAGE_SLOT_opens:
 		return writer_number(w, status->opens);
+	case PAGE_SLOT_expires:
+		return writer_number(w, status->expires);
 	case PAGE_SLOT_now:
 		return writer_number(w, (uint32_t)status->now); // 32 bits in tokens too
 	case PAGE_SLOT_countdown:
 		return put_countdown(w, status);
+	case PAGE_SLOT_code:
+		return writer_number(w, view->code);
 	case PAGE_SLOT_NONE:
 	case PAGE_SLOT_COUNT:
 		return;

@@ -13,6 +13,7 @@
 #include "dataplane/gate/request.h"
 
 #include "dataplane/gate/lane.h"
+#include "dataplane/gate/page.h"
 #include "dataplane/http/accept.h"
 #include "dataplane/http/head.h"
 #include "dataplane/http/octet.h"
@@ -104,6 +105,10 @@ static enum gate_route read_endpoint(
 	if (!slash)
 		return GATE_ROUTE_UNKNOWN;
 	struct span name = {endpoint.at, slash - endpoint.at};
+	if (span_is_equal(name, SPAN("assets"))) {
+		request->asset = gate_map_asset(map, span_from(endpoint, name.len + 1));
+		return request->asset ? GATE_ROUTE_ASSET : GATE_ROUTE_UNKNOWN;
+	}
 	const struct gate_room *room = gate_map_room(map, name);
 	if (!room || &map->sites[room->site] != request->site)
 		return GATE_ROUTE_UNKNOWN;
@@ -163,11 +168,21 @@ static bool says_prefetch(const struct http_head *head, enum http_field_id id)
 	return false;
 }
 
+// The pages that answers to the request come from; NULL: no site answers to its host.
+static const struct page_set *page_set_of(const struct gate_request *request)
+{
+	if (request->room)
+		return request->room->pages;
+	return request->site ? request->site->pages : NULL;
+}
+
 static void read_wishes(const struct http_head *head, struct gate_request *request)
 {
 	struct accept_types types = accept_types(head);
 	request->wants_json = types.ranks_json_first;
-	request->language = accept_language(head);
+	const struct page_set *pages = page_set_of(request);
+	if (pages)
+		request->language = accept_language(head, pages->languages, pages->language_count);
 	request->encoding = accept_encoding(head);
 	request->is_prefetch = says_prefetch(head, HTTP_FIELD_sec_purpose) ||
 			       says_prefetch(head, HTTP_FIELD_purpose);

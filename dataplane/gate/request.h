@@ -36,6 +36,7 @@ enum gate_route {
 	GATE_ROUTE_LEAVE, // /.sluice/ROOM/leave
 	GATE_ROUTE_DRAW, // /.sluice/ROOM/draw
 	GATE_ROUTE_DRAW_KEYS, // /.sluice/ROOM/draw/keys
+	GATE_ROUTE_ASSET, // /.sluice/assets/NAME, of `asset`
 	GATE_ROUTE_HEALTH, // /.sluice/health, on any host
 	GATE_ROUTE_UNKNOWN, // 404: another path under /.sluice/, or no such room on this site
 	GATE_ROUTE_SERVER, // OPTIONS *: about the server as a whole, which for the visitor is
@@ -68,7 +69,7 @@ struct gate_request {
 	// From the head.
 	uint8_t route; // enum gate_route
 	uint8_t method; // enum http_method
-	uint8_t language; // enum accept_language, of a page
+	uint8_t language; // of a page: index in the set of the room, else of the site
 	uint8_t encoding; // enum accept_encoding, of a page
 	bool wants_json; // Accept ranks JSON above HTML
 	bool draws; // may draw a ticket, and claim without one
@@ -82,6 +83,7 @@ struct gate_request {
 	const struct gate_room *room; // GUARDED and the endpoints of a room; else NULL. Once
 				      // settled perhaps a lane of it
 	const struct gate_room *entry; // the lane that a newcomer enters (lane.h); NULL: none
+	const struct gate_asset *asset; // ASSET
 	struct span host; // matched, normalised: the origin's Host; in the scratch
 	struct span target; // as sent, from its path on
 	struct span redirect; // the target without `sluice_ticket`, in the scratch; at == NULL if

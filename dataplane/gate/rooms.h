@@ -13,7 +13,7 @@
 struct gather;
 struct gate_lane;
 struct place_line;
-struct page;
+struct page_set;
 
 #define GATE_NAME_MAX 63 // bytes of a room's or site's name: letters, digits, '-', '_', '.'
 #define GATE_MAP_ROOMS_MAX 1024 // rooms in a configuration, with their lanes
@@ -62,7 +62,7 @@ struct gate_room {
 	uint32_t gathers_s; // when people may gather before them; opens_s: not at all
 	struct place_line *line;
 	struct gather *gather; // NULL: nobody gathers here
-	const struct page *page; // the queue page, compiled
+	const struct page_set *pages; // never NULL
 	const struct gate_lane *lanes; // lane.h; of a lane none
 };
 
@@ -77,7 +77,16 @@ struct gate_site {
 	uint16_t index;
 	uint16_t origin; // index of the origin in the snapshot
 	uint16_t room_count;
+	const struct page_set *pages; // of what lies outside its rooms; never NULL
 	const struct gate_room **rooms; // longest path first
+};
+
+// A file that pages show, in memory: GET /.sluice/assets/NAME. Its name has a hash of its bytes, so
+// it never changes.
+struct gate_asset {
+	struct span name;
+	struct span type; // value of Content-Type
+	struct span bytes;
 };
 
 // A host name that a site answers to. Names are lower case, without port or trailing dot.
@@ -93,6 +102,8 @@ struct gate_map {
 	struct gate_site *sites;
 	struct gate_room *rooms; // by name
 	struct gate_host *hosts; // all exact ones, then all wildcards; each by name
+	uint32_t asset_count;
+	struct gate_asset *assets; // by name
 };
 
 // The site of a Host value or authority as sent: lower-cased, port and one trailing dot dropped; an
@@ -102,6 +113,9 @@ struct gate_map {
 // Returns NULL if no site names it (421), also for a malformed one. Pure; any thread.
 const struct gate_site *gate_map_site(
 	const struct gate_map *map, struct span host, char *scratch, struct span *matched);
+
+// The asset named `name`, or NULL. Pure; any thread.
+const struct gate_asset *gate_map_asset(const struct gate_map *map, struct span name);
 
 // The room named `name`, or NULL. Pure; any thread.
 const struct gate_room *gate_map_room(const struct gate_map *map, struct span name);

@@ -9,6 +9,8 @@
 #include "dataplane/http/list.h"
 #include "dataplane/http/octet.h"
 
+#include <assert.h>
+
 #define Q_ONE 1000 // q is counted in thousandths
 
 // How specific a range is.
@@ -143,31 +145,42 @@ struct accept_types accept_types(const struct http_head *head)
 	return types;
 }
 
-// Whether a language range begins with that primary subtag (RFC 4647 3.4, lookup).
-static bool is_language(struct span range, struct span primary)
+// Whether one of the two is the other, or the beginning of it in whole subtags.
+static bool is_language(struct span range, struct span language)
 {
-	if (range.len > primary.len && range.at[primary.len] == '-')
-		range.len = primary.len;
-	return span_is_equal_caseless(range, primary);
+	if (range.len > language.len && range.at[language.len] == '-')
+		range.len = language.len;
+	else if (range.len < language.len && language.at[range.len] == '-')
+		language.len = range.len;
+	return range.len > 0 && span_is_equal_caseless(range, language);
 }
 
-enum accept_language accept_language(const struct http_head *head)
+static bool is_better_language(const struct offer *offer, const struct offer *than)
 {
-	struct offer en = {0}, ja = {0};
-	unsigned number = 0;
+	return offer->q > than->q ||
+	       (offer->q == than->q && offer->q > 0 && offer->number < than->number);
+}
+
+unsigned accept_language(const struct http_head *head, const struct span *languages, unsigned count)
+{
+	struct offer offers[ACCEPT_LANGUAGES_MAX] = {0};
+	unsigned number = 0, best = 0;
+	assert(count <= ACCEPT_LANGUAGES_MAX);
 	struct walk walk = walk_begin(head, HTTP_FIELD_accept_language);
 	for (struct wish wish; walk_next(&walk, &wish); number++) {
-		if (is_language(wish.name, SPAN("en")))
-			offer_match(&en, LEVEL_NAMED, wish.q, number);
-		else if (is_language(wish.name, SPAN("ja")))
-			offer_match(&ja, LEVEL_NAMED, wish.q, number);
-		else if (span_is_equal(wish.name, SPAN("*"))) {
-			offer_match(&en, LEVEL_ANY, wish.q, number);
-			offer_match(&ja, LEVEL_ANY, wish.q, number);
+		bool is_any = span_is_equal(wish.name, SPAN("*"));
+		for (unsigned i = 0; i < count; i++) {
+			if (is_any)
+				offer_match(&offers[i], LEVEL_ANY, wish.q, number);
+			else if (is_language(wish.name, languages[i]))
+				offer_match(&offers[i], LEVEL_NAMED, wish.q, number);
 		}
 	}
-	bool is_earlier = ja.q == en.q && ja.q > 0 && ja.number < en.number;
-	return ja.q > en.q || is_earlier ? ACCEPT_JA : ACCEPT_EN;
+	for (unsigned i = 1; i < count; i++) {
+		if (is_better_language(&offers[i], &offers[best]))
+			best = i;
+	}
+	return best;
 }
 
 enum accept_encoding accept_encoding(const struct http_head *head)

@@ -19,14 +19,15 @@ struct accept_types {
 // What all Accept fields say together.
 struct accept_types accept_types(const struct http_head *head);
 
-enum accept_language {
-	ACCEPT_EN,
-	ACCEPT_JA,
-};
+#define ACCEPT_LANGUAGES_MAX 8u
 
-// The better of English and Japanese by Accept-Language. `ja-JP` is Japanese; at equal q the one
-// listed first, as is usual (RFC 9110 12.5.4); English where nothing is said.
-enum accept_language accept_language(const struct http_head *head);
+// The best of some languages by Accept-Language: `ja-JP` asks for `ja`, and `pt` is content with
+// `pt-BR` (RFC 4647 3.4 and 3.3.1). At equal q the one listed first, as is usual (RFC 9110 12.5.4);
+// the first on offer where nothing is said.
+//   languages  lower case; at most ACCEPT_LANGUAGES_MAX
+// Returns its index; 0 if there is none.
+unsigned accept_language(
+	const struct http_head *head, const struct span *languages, unsigned count);
 
 enum accept_encoding {
 	ACCEPT_IDENTITY,

@@ -161,10 +161,19 @@ static void read_back(int fd, char *text, size_t bytes)
 	close(fd);
 }
 
+static int preview(const struct config *config, const char *name, const char *state,
+	const char *language, FILE *out)
+{
+	(void)config;
+	fprintf(out, "%s %s %s\n", name, state, language ? language : "-");
+	return strcmp(name, "none") == 0 ? -EINVAL : 0;
+}
+
 // `line` is split at '|'; "CONFIG" stands for the path of the configuration.
 static void type(const char *line)
 {
-	static const struct cli_program program = {run, machine, report};
+	static const struct cli_program program = {
+		.run = run, .machine = machine, .preview = preview, .report = report};
 	char *argv[16] = {"sluice"}, *text = strdup(line), *rest = text;
 	int argc = 1, out = memfd_create("out", 0), err = memfd_create("err", 0);
 	while (rest && argc < 15) {

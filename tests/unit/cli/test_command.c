@@ -70,6 +70,8 @@ static const struct word_case {
 	{"draw|verify|AQEB", "draw verify TICKET..."},
 	{"draw|verify|AQEB|AQEC", "draw verify TICKET..."},
 	{"draw|verify", NULL},
+	{"page|preview|derby|waiting", "page preview ROOM STATE"},
+	{"page|preview|derby", NULL},
 	{"secrets|list", "secrets list"},
 	{"secrets|rotate", "secrets rotate"},
 	{"secrets|revoke|3", "secrets revoke ID"},

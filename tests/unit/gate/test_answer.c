@@ -106,13 +106,16 @@ static void the_queue_page_in_its_shapes(void **state)
 	(void)state;
 	static const char *const encodings[] = {NULL, "gzip", "br"};
 	static const char *const languages[] = {"en", "ja"};
-	for (int language = 0; language < PAGE_LANGUAGES; language++) {
+	for (int language = 0; language < 2; language++) {
 		for (int encoding = 0; encoding < PAGE_ENCODINGS; encoding++) {
 			request.language = (uint8_t)language;
 			request.encoding = (uint8_t)encoding;
 			render();
+			const struct page_view view = {.status = &decision.status, .room = &room};
+			const struct page *page =
+				folder_set(folder)->pages[language][decision.status.state];
 			assert_int_equal(
-				head.content_length, page_body_bytes(page, language, encoding));
+				head.content_length, page_body_bytes(page, encoding, &view));
 			assert_field("Content-Language", languages[language]);
 			if (encodings[encoding])
 				assert_field("Content-Encoding", encodings[encoding]);

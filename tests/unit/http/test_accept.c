@@ -124,41 +124,49 @@ static void types(void **state)
 static void languages(void **state)
 {
 	(void)state;
+	enum { EN, JA, PT };
+	static const struct span offered[] = {{"en", 2}, {"ja", 2}, {"pt-br", 5}};
 	static const struct {
 		const char *accept;
-		enum accept_language expected;
+		unsigned expected;
 	} cases[] = {
-		{NULL, ACCEPT_EN},
-		{"", ACCEPT_EN},
-		{"en", ACCEPT_EN},
-		{"ja", ACCEPT_JA},
-		{"JA", ACCEPT_JA},
-		{"ja-JP", ACCEPT_JA},
-		{"ja-Hira-JP", ACCEPT_JA},
-		{"jav", ACCEPT_EN},
-		{"j", ACCEPT_EN},
-		{"-ja", ACCEPT_EN},
-		{"de", ACCEPT_EN},
-		{"de, ja;q=0.1", ACCEPT_JA},
-		{"*", ACCEPT_EN},
-		{"ja, *;q=0.5", ACCEPT_JA},
-		{"ja;q=0.5, *", ACCEPT_EN},
-		{"en;q=0, *", ACCEPT_JA},
-		{"ja;q=0", ACCEPT_EN},
-		{"en;q=0, ja;q=0", ACCEPT_EN},
-		{"ja,en-US;q=0.9,en;q=0.8", ACCEPT_JA}, // browsers'
-		{"en-US,en;q=0.9,ja;q=0.8", ACCEPT_EN},
-		{"en-GB;q=0.5, ja;q=0.7, en;q=0.9", ACCEPT_EN},
-		{"ja, en", ACCEPT_JA},
-		{"en, ja", ACCEPT_EN},
-		{"ja\nen", ACCEPT_JA},
-		{"en;q=0.5\nja", ACCEPT_JA},
-		{"ja;q=x, en;q=0.1", ACCEPT_EN},
+		{NULL, EN},
+		{"", EN},
+		{"en", EN},
+		{"ja", JA},
+		{"JA", JA},
+		{"ja-JP", JA},
+		{"ja-Hira-JP", JA},
+		{"jav", EN},
+		{"j", EN},
+		{"-ja", EN},
+		{"de", EN},
+		{"de, ja;q=0.1", JA},
+		{"*", EN},
+		{"ja, *;q=0.5", JA},
+		{"ja;q=0.5, *", EN},
+		{"en;q=0, *", JA},
+		{"ja;q=0", EN},
+		{"en;q=0, ja;q=0", EN},
+		{"ja,en-US;q=0.9,en;q=0.8", JA}, // browsers'
+		{"en-US,en;q=0.9,ja;q=0.8", EN},
+		{"en-GB;q=0.5, ja;q=0.7, en;q=0.9", EN},
+		{"ja, en", JA},
+		{"en, ja", EN},
+		{"ja\nen", JA},
+		{"en;q=0.5\nja", JA},
+		{"ja;q=x, en;q=0.1", EN},
+		{"pt-BR", PT},
+		{"pt", PT},
+		{"pt-PT, ja;q=0.5", JA},
+		{"pt-B", EN},
+		{"pt;q=0.5, ja;q=0.4", PT},
 	};
 	for (size_t i = 0; i < LENGTH(cases); i++)
-		if (accept_language(head_with("Accept-Language", cases[i].accept)) !=
-			cases[i].expected)
+		if (accept_language(head_with("Accept-Language", cases[i].accept), offered,
+			    LENGTH(offered)) != cases[i].expected)
 			fail_msg("%s", cases[i].accept);
+	assert_int_equal(accept_language(head_with("Accept-Language", "ja"), NULL, 0), 0);
 }
 
 static void encodings(void **state)

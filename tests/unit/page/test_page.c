@@ -11,12 +11,14 @@
 #include <cmocka.h>
 #include <zlib.h>
 
+#include "controlplane/pages/folder.h"
 #include "controlplane/pages/message.h"
-#include "controlplane/pages/pages.h"
 #include "dataplane/gate/page.h"
 #include "dataplane/gate/rooms.h"
 
-static struct page *page;
+static struct folder *folder;
+static const struct page_set *set;
+static const struct page *page; // rendered last
 static struct gate_room room;
 static struct status status;
 static char out[PAGE_BODY_BYTES_MAX + 1];
@@ -25,14 +27,16 @@ static char decoded[PAGE_ENCODINGS][PAGE_BODY_BYTES_MAX + 1];
 static int start(void **state)
 {
 	(void)state;
-	char error[PAGES_ERROR_BYTES];
-	return pages_compile(pages_builtin, &page, error);
+	const struct template_ear ear = {NULL, NULL}; // nothing is wrong with them
+	int ret = folder_read(NULL, "en", NULL, &ear, &folder);
+	set = ret == 0 ? folder_set(folder) : NULL;
+	return ret;
 }
 
 static int stop(void **state)
 {
 	(void)state;
-	pages_destroy(page);
+	folder_give(folder);
 	return 0;
 }
 
@@ -72,14 +76,28 @@ static size_t unbrotli(size_t len, char *to)
 	return to_len;
 }
 
-// Render in every encoding, check that all say the same, and return it.
-static const char *render(enum accept_language language)
+// A section that is not shown is spaces where texts are compressed.
+static void assert_same_but_for_spaces(const char *a, const char *b)
 {
-	size_t lens[PAGE_ENCODINGS];
+	for (;; a++, b++) {
+		a += strspn(a, " ");
+		b += strspn(b, " ");
+		assert_int_equal(*a, *b);
+		if (!*a)
+			return;
+	}
+}
+
+// Render in every encoding, check that all say the same, and return it.
+enum { EN, JA, LANGUAGES };
+static const char *render(unsigned language)
+{
+	const struct page_view view = {.status = &status, .room = &room, .kind = status.state};
+	page = set->pages[language][status.state];
 	for (int encoding = 0; encoding < PAGE_ENCODINGS; encoding++) {
 		memset(out, '~', sizeof(out));
-		size_t len = page_render(page, language, encoding, &status, &room, out);
-		assert_int_equal(len, page_body_bytes(page, language, encoding));
+		size_t len = page_render(page, encoding, &view, out);
+		assert_int_equal(len, page_body_bytes(page, encoding, &view));
 		assert_int_equal(out[len], '~');
 		char *to = decoded[encoding];
 		if (encoding == ACCEPT_GZIP)
@@ -89,9 +107,7 @@ static const char *render(enum accept_language language)
 		else
 			memcpy(to, out, len);
 		to[len] = 0;
-		lens[encoding] = len;
-		assert_int_equal(lens[encoding], lens[ACCEPT_IDENTITY]);
-		assert_memory_equal(to, decoded[ACCEPT_IDENTITY], len);
+		assert_same_but_for_spaces(to, decoded[ACCEPT_IDENTITY]);
 	}
 	return decoded[ACCEPT_IDENTITY];
 }
@@ -105,29 +121,29 @@ static void assert_says(const char *html, const char *text)
 static void the_values_stand_where_they_should(void **state)
 {
 	(void)state;
-	const char *html = render(ACCEPT_EN);
+	const char *html = render(EN);
 	assert_says(html, "<html lang=\"en\">");
 	assert_says(html, "<title>47,382 · You are in line ");
 	assert_says(html, "<noscript><meta http-equiv=\"refresh\" content=\"5  ;url=&#1;\">");
-	assert_says(html, "data-state=\"waiting \"");
+	assert_says(html, "data-state=\"waiting   \"");
 	assert_says(html, "data-room=\"derby ");
 	assert_says(html, "data-poll=\"5  \"");
-	assert_says(html, "<b id=\"place\">47,382 ");
-	assert_says(html, "<dd id=\"ahead\">46,110 ");
-	assert_says(html, ">20 to 25 minutes ");
+	assert_says(html, "<b id=\"place\">47,382<!-- ");
+	assert_says(html, "<dd id=\"ahead\">46,110<!-- ");
+	assert_says(html, ">20 to 25 minutes<!-- ");
 	assert_says(html, "max=\"1000\" value=\"380 \"");
 	assert_says(html, "<p class=\"note\" hidden>");
 	assert_says(html, "<time id=\"time\">09:02:03 UTC</time>");
-	html = render(ACCEPT_JA);
+	html = render(JA);
 	assert_says(html, "<html lang=\"ja\">");
 	assert_says(html, "<title>47,382 · 順番をお待ちください ");
-	assert_says(html, ">20〜25分 ");
+	assert_says(html, ">20〜25分<!-- ");
 }
 
 static void nothing_is_fetched_from_elsewhere(void **state)
 {
 	(void)state;
-	const char *html = render(ACCEPT_EN);
+	const char *html = render(EN);
 	static const char *const forbidden[] = {"src=", "url(", "@import", "http://", "https://",
 		"style=\"", " onclick=\"", " onload=\"", "integrity"};
 	for (size_t i = 0; i < sizeof(forbidden) / sizeof(forbidden[0]); i++) {
@@ -140,10 +156,12 @@ static void nothing_is_fetched_from_elsewhere(void **state)
 static void it_is_short(void **state)
 {
 	(void)state;
-	for (int language = 0; language < PAGE_LANGUAGES; language++) {
-		uint32_t identity = page_body_bytes(page, language, ACCEPT_IDENTITY);
-		uint32_t gzip = page_body_bytes(page, language, ACCEPT_GZIP);
-		uint32_t brotli = page_body_bytes(page, language, ACCEPT_BR);
+	for (int language = 0; language < LANGUAGES; language++) {
+		const struct page_view view = {.status = &status, .room = &room};
+		page = set->pages[language][STATUS_waiting];
+		uint32_t identity = page_body_bytes(page, ACCEPT_IDENTITY, &view);
+		uint32_t gzip = page_body_bytes(page, ACCEPT_GZIP, &view);
+		uint32_t brotli = page_body_bytes(page, ACCEPT_BR, &view);
 		assert_in_range(identity, 1, 12000 - 1);
 		assert_in_range(gzip, 1, identity / 2);
 		assert_in_range(brotli, 1, gzip - 1);
@@ -155,7 +173,7 @@ static void every_state_has_its_own_words(void **state)
 	(void)state;
 	status.position = status.ahead = STATUS_UNKNOWN;
 	status.eta_low = status.eta_high = STATUS_UNKNOWN;
-	for (int language = 0; language < PAGE_LANGUAGES; language++) {
+	for (int language = 0; language < LANGUAGES; language++) {
 		for (int is = 0; is < STATUS_STATE_COUNT; is++) {
 			status.state = (uint8_t)is;
 			const char *html = render(language);
@@ -167,10 +185,10 @@ static void every_state_has_its_own_words(void **state)
 			snprintf(expected, sizeof(expected), "<h1>%.*s</h1>", (int)title.len,
 				title.at);
 			assert_says(html, expected);
-			assert_says(html, "<b id=\"place\">– ");
+			assert_says(html, "<b id=\"place\">–<!-- ");
 		}
 	}
-	assert_says(render(ACCEPT_EN), ">being estimated ");
+	assert_says(render(EN), ">being estimated<!-- ");
 }
 
 static void the_wait_in_words(void **state)
@@ -200,8 +218,8 @@ static void the_wait_in_words(void **state)
 		char expected[64];
 		status.eta_low = rows[i].low;
 		status.eta_high = rows[i].high;
-		snprintf(expected, sizeof(expected), "\">%s", rows[i].words);
-		assert_says(render(ACCEPT_EN), expected);
+		snprintf(expected, sizeof(expected), "\"wait\">%s", rows[i].words);
+		assert_says(render(EN), expected);
 	}
 }
 
@@ -212,10 +230,10 @@ static void the_operators_message_is_text(void **state)
 	const char *text = "</p><script>alert('1')</script> & \"more\"";
 	assert_int_equal(message_escape((struct span){text, strlen(text)}, &message), 0);
 	room.message_html = (struct span){message.html, message.html_len};
-	const char *html = render(ACCEPT_EN);
-	assert_says(html, "<p class=\"note\"       >"); // shown
+	const char *html = render(EN);
+	assert_says(html, "<p class=\"note\" >"); // shown
 	assert_says(html, ">&lt;/p&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; "
-			  "&quot;more&quot; ");
+			  "&quot;more&quot;<!-- ");
 	assert_null(strstr(html, "alert('"));
 }
 
@@ -235,7 +253,7 @@ static void values_as_long_as_they_get(void **state)
 		.eta_high = UINT64_MAX - 1,
 		.progress = 1000,
 		.now = UINT64_MAX};
-	for (int language = 0; language < PAGE_LANGUAGES; language++)
+	for (int language = 0; language < LANGUAGES; language++)
 		assert_says(render(language), "18,446,744,073,709,551,614");
 }
 
@@ -261,7 +279,7 @@ static void anything_decodes(void **state)
 		status.poll_after = 1 + values[5] % 60;
 		status.progress = values[6] % 1001;
 		status.now = values[7];
-		render(values[0] % 2 ? ACCEPT_EN : ACCEPT_JA);
+		render(values[0] % 2 ? EN : JA);
 	}
 }
 

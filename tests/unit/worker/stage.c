@@ -4,7 +4,7 @@
 
 #include "dataplane/worker.c"
 
-#include "controlplane/pages/pages.h"
+#include "controlplane/pages/folder.h"
 #include "dataplane/gate/ended.h"
 #include "dataplane/gate/place.h"
 
@@ -40,7 +40,7 @@ static struct gate_room room_named(const char *name, const char *path, struct st
 		.line_max = UINT64_MAX,
 		.message_json = SPAN("null"),
 		.line = is_derby ? stage->derby : stage->cup,
-		.page = stage->page};
+		.pages = folder_set(stage->folder)};
 }
 
 static void build_map(struct stage *stage, struct gate_map *map)
@@ -53,7 +53,12 @@ static void build_map(struct stage *stage, struct gate_map *map)
 	rooms[1] = room_named("derby", "/derby", stage);
 	site = (struct gate_site){
 		.name = SPAN("shop"), .preflight_rate = 1, .room_count = 2, .rooms = by_path};
-	*map = (struct gate_map){1, 2, 1, &site, rooms, (struct gate_host *)(uintptr_t)&host};
+	*map = (struct gate_map){.site_count = 1,
+		.room_count = 2,
+		.host_count = 1,
+		.sites = &site,
+		.rooms = rooms,
+		.hosts = (struct gate_host *)(uintptr_t)&host};
 }
 
 static void build_snapshot(struct stage *stage)
@@ -76,7 +81,8 @@ static void build_snapshot(struct stage *stage)
 
 static void open_places(struct stage *stage)
 {
-	char path[] = "/tmp/sluice-stage-XXXXXX", error[PAGES_ERROR_BYTES];
+	char path[] = "/tmp/sluice-stage-XXXXXX";
+	const struct template_ear ear = {NULL, NULL}; // nothing is wrong with the pages
 	close(mkstemp(path));
 	unlink(path);
 	assert_int_equal(place_file_open(path, 2, 1024, &stage->places), 0);
@@ -85,7 +91,7 @@ static void open_places(struct stage *stage)
 	stage->cup = place_file_line(stage->places, 8);
 	place_begin(stage->derby, CLUSTER_MS / PLACE_SLOT_MS);
 	place_begin(stage->cup, CLUSTER_MS / PLACE_SLOT_MS);
-	assert_int_equal(pages_compile(pages_builtin, &stage->page, error), 0);
+	assert_int_equal(folder_read(NULL, "en", NULL, &ear, &stage->folder), 0);
 }
 
 static void open_words(struct stage *stage)
@@ -146,7 +152,7 @@ void stage_end(struct stage *stage)
 	rings_destroy(stage->rings);
 	free(stage->snapshot);
 	place_file_close(stage->places);
-	pages_destroy(stage->page);
+	folder_give(stage->folder);
 	close(stage->wake_fd);
 	free(stage->words.quiescent);
 	free(stage->words.ended);

@@ -21,7 +21,7 @@ struct stage {
 	struct snapshot *snapshot;
 	struct place_file *places;
 	struct place_line *derby, *cup;
-	struct page *page;
+	struct folder *folder;
 	struct rings *rings;
 	int wake_fd;
 	bool control_is_late; // its heart has stopped

@@ -6,7 +6,7 @@
 
 #include "dataplane/worker.h"
 
-#include "controlplane/pages/pages.h"
+#include "controlplane/pages/folder.h"
 #include "dataplane/gate/ended.h"
 #include "dataplane/gate/place.h"
 #include "dataplane/tls/tls.h"
@@ -153,7 +153,7 @@ struct stage {
 	struct worker *worker;
 	struct place_file *places;
 	struct place_line *line;
-	struct page *page;
+	struct folder *folder;
 	int wake_fd;
 };
 
@@ -173,13 +173,18 @@ static struct snapshot *build(struct stage *stage, uint64_t version)
 		.line_max = UINT64_MAX,
 		.message_json = SPAN("null"),
 		.line = stage->line,
-		.page = stage->page};
+		.pages = folder_set(stage->folder)};
 	*site = (struct gate_site){.name = SPAN("shop"), .preflight_rate = 1, .room_count = 1};
 	site->rooms = calloc(1, sizeof(*site->rooms));
 	site->rooms[0] = room;
 	*host = (struct gate_host){.name = SPAN("localhost"), .site = site};
 	s->version = version;
-	s->map = (struct gate_map){1, 1, 1, site, room, host};
+	s->map = (struct gate_map){.site_count = 1,
+		.room_count = 1,
+		.host_count = 1,
+		.sites = site,
+		.rooms = room,
+		.hosts = host};
 	s->origins = &origins;
 	uint8_t secret[32] = {(uint8_t)version};
 	token_secrets_add(&s->secrets, 1, secret, sizeof(secret));
@@ -198,7 +203,8 @@ static void destroy(const struct snapshot *s)
 
 static void begin(struct stage *stage)
 {
-	char path[] = "/tmp/sluice-handover-XXXXXX", error[PAGES_ERROR_BYTES];
+	char path[] = "/tmp/sluice-handover-XXXXXX";
+	const struct template_ear ear = {NULL, NULL}; // nothing is wrong with the pages
 	int fd = mkstemp(path);
 	close(fd);
 	unlink(path);
@@ -206,7 +212,7 @@ static void begin(struct stage *stage)
 	unlink(path);
 	stage->line = place_file_line(stage->places, 7);
 	place_begin(stage->line, 1);
-	assert_int_equal(pages_compile(pages_builtin, &stage->page, error), 0);
+	assert_int_equal(folder_read(NULL, "en", NULL, &ear, &stage->folder), 0);
 	size_t bytes = rte_rcu_qsbr_get_memsize(WORKER_COUNT_MAX);
 	stage->words.quiescent = aligned_alloc(64, (bytes + 63) / 64 * 64);
 	rte_rcu_qsbr_init(stage->words.quiescent, WORKER_COUNT_MAX);
@@ -305,7 +311,7 @@ static void test_everything_at_once(void **state)
 	rings_destroy(stage.rings);
 	destroy(atomic_load(&stage.words.current));
 	place_file_close(stage.places);
-	pages_destroy(stage.page);
+	folder_give(stage.folder);
 	close(stage.wake_fd);
 	free(stage.words.quiescent);
 	free(stage.words.ended);
