@@ -1,8 +1,8 @@
 """Fixtures: an origin, appliances and visitors that end with their test.
 
 Markers say where a test belongs: `sockets` to that driver alone, `bypass` to `driver: dpdk` alone,
-`smoke` to the few that run over every device, `long` to `tests/run --long`. What is left out of a
-run is named at its end.
+`smoke` to the few that run over every device, `above` to what no driver can know of, `long` to
+`tests/run --long`. What is left out of a run is named at its end.
 """
 import collections
 import fcntl
@@ -22,6 +22,7 @@ MARKERS = {
     "sockets": "of the sockets driver itself",
     "bypass": "of `driver: dpdk` itself, over these devices if it names some",
     "smoke": "runs over every device",
+    "above": "of what no driver knows of: over devices only by --long, but for its smoke part",
     "long": "takes minutes; only with SLUICE_TESTS_LONG=1",
     "alone": "goes by the clock: no other test runs beside it",
 }
@@ -35,9 +36,17 @@ def pytest_configure(config):
     network.enter()
 
 
+def is_long():
+    return os.environ.get("SLUICE_TESTS_LONG") == "1"
+
+
+def is_above(item):
+    return item.get_closest_marker("above") and not item.get_closest_marker("smoke")
+
+
 def why_left_out(item):
     bypass = item.get_closest_marker("bypass")
-    if item.get_closest_marker("long") and os.environ.get("SLUICE_TESTS_LONG") != "1":
+    if item.get_closest_marker("long") and not is_long():
         return MARKERS["long"]
     if bypass and not network.is_bypass():
         return "of `driver: dpdk`"
@@ -45,6 +54,8 @@ def why_left_out(item):
         return f"of {' and '.join(bypass.args)}"
     if network.is_bypass() and item.get_closest_marker("sockets"):
         return MARKERS["sockets"]
+    if is_above(item) and network.is_bypass() and not is_long():
+        return MARKERS["above"]
     return None
 
 

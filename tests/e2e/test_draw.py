@@ -13,6 +13,8 @@ import time
 import pytest
 from sluice import JSON, room, token, wait_for
 
+pytestmark = pytest.mark.above
+
 MANUAL = pathlib.Path(__file__).resolve().parents[2] / "docs" / "manual" / "draws.md"
 GATHERED = 1  # flag of a token
 

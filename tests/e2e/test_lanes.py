@@ -4,6 +4,8 @@ import time
 import pytest
 from sluice import BROWSER, JSON, room, token, wait_for
 
+pytestmark = pytest.mark.above
+
 LANES = [{"name": "members", "weight": 3, "header": "X-Member", "header_value": "gold"},
          {"name": "sponsors", "priority": 1}]
 MEMBER = dict(BROWSER, **{"X-Member": "gold"})

@@ -4,6 +4,8 @@ import time
 import pytest
 from sluice import room, token, wait_for
 
+pytestmark = pytest.mark.above
+
 POOL = {"pools": [{"name": "shop", "capacity": 2}]}
 
 

@@ -10,6 +10,8 @@ import brotli
 import pytest
 from sluice import BROWSER, ROOT, room, wait_for
 
+pytestmark = pytest.mark.above
+
 PAGE = """<!doctype html>
 <html lang="{{lang}}"><head><title>{{title}}</title>{{>sluice_refresh}}
 <style>p{color:teal}</style></head>
