@@ -15,6 +15,7 @@ import pytest
 from sluice import ROOT, wait_for
 
 pytestmark = pytest.mark.sockets  # they choose their drivers themselves
+ALONE = pytest.mark.alone  # what it measures goes before all else on both cores
 
 FIGURES = {
     "crowd.inversions", "crowd.rate_error", "crowd.sessions_max",
@@ -22,7 +23,8 @@ FIGURES = {
     "peers.rss_growth_kb",
     "polls.bytes_per_idle_connection", "polls.cpu_ratio_nginx", "polls.cycles_arrival",
     "polls.cycles_connection", "polls.cycles_mac", "polls.cycles_remembered", "polls.cycles_syn",
-    "tls.cpu_ratio_handshake",
+    "draw.longest_turn_cycles", "draw.peak_over_mean", "draw.placed_s",
+    "tls.cpu_ratio_handshake", "tls.cpu_ratio_handshake_dpdk",
 }
 POLLS = {"shop", "sluice", "packets", "nginx"}  # what is at work once nginx has its turn
 
@@ -146,6 +148,7 @@ def test_usage(arguments, status):
     assert status != 0 or "--quick" in run.stdout
 
 
+@ALONE
 def test_kill_9_leaves_no_process(bench):
     run = bench("polls", "--quick")
     found = at_work(run, POLLS)
@@ -154,6 +157,7 @@ def test_kill_9_leaves_no_process(bench):
     wait_for(lambda: not stay(found), 1, otherwise=lambda: stay(found))
 
 
+@ALONE
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_leaves_nothing(bench, folder, number):
     run = bench("peers", "--quick")
@@ -164,6 +168,7 @@ def test_a_signal_leaves_nothing(bench, folder, number):
     assert not list(folder.iterdir())
 
 
+@ALONE
 def test_kill_9_while_it_builds(bench):
     run = bench("peers", "--quick")
     found = at_work(run, {"ninja"})
@@ -173,6 +178,7 @@ def test_kill_9_while_it_builds(bench):
 
 
 @pytest.mark.long
+@ALONE
 def test_every_figure_of_the_contract_is_taken(bench):
     run = bench("all", "--quick", "--json")
     out, error = run.communicate(timeout=900)
