@@ -7,6 +7,7 @@
 #include "dataplane/source.h"
 
 #include "dataplane/fresh.h"
+#include "drivers/ip.h"
 
 #include <xxhash.h>
 
@@ -62,9 +63,8 @@ void source_destroy(struct source_table *table)
 
 static uint64_t hash_of(const struct source_table *table, const uint8_t ip[16])
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	uint64_t key[2] = {0}; // the address, and that it is an IPv4 one; or the first 56 bits
-	if (memcmp(ip, mapped, sizeof(mapped)) == 0) {
+	if (ip_is_v4(ip)) {
 		memcpy(&key[0], ip + 12, 4);
 		key[1] = 1;
 	} else {

@@ -7,6 +7,7 @@
 
 #include "dataplane/http/cookie.h"
 #include "dataplane/origin/head_writer.h"
+#include "drivers/ip.h"
 
 #include <arpa/inet.h>
 
@@ -160,9 +161,8 @@ static bool has_trusted(const struct exchange_request *request, enum http_field_
 
 static void put_forwarding(struct head_writer *w, const struct exchange_request *request)
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	const uint8_t *ip = request->client->peer.ip;
-	bool is_ip4 = memcmp(ip, mapped, sizeof(mapped)) == 0;
+	bool is_ip4 = ip_is_v4(ip);
 	char text[INET6_ADDRSTRLEN];
 	inet_ntop(is_ip4 ? AF_INET : AF_INET6, is_ip4 ? ip + 12 : ip, text, sizeof(text));
 	struct span peer = {text, strlen(text)};
