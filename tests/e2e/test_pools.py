@@ -174,7 +174,17 @@ def test_always_lets_nobody_in_without_a_place(make, visitor):
     assert one.ticket() and not one.passed()
     wait_for(lambda: state(one, "derby") == "admitted", 5, 0.3)
     sluice.cli("room", "derby", "mode", "auto")
-    wait_for(lambda: come(visitor, sluice, "derby").passed(), 3)
+
+    def next_is_let_in_at_once():
+        newcomer = come(visitor, sluice, "derby")
+        if newcomer.passed():
+            return True
+        # A machine that is slow to commit queues newcomers: nobody is to wait behind this one.
+        wait_for(lambda: state(newcomer, "derby") == "admitted", 8, 0.3)
+        leave(newcomer, "derby")
+        return False
+
+    wait_for(next_is_let_in_at_once, 20)
 
 
 def early_in_a_minute(seconds):
