@@ -164,6 +164,7 @@ struct config_ports {
 struct config_dpdk {
 	enum config_hugepages hugepages;
 	uint64_t resets; // in a second and worker; 0: as many as it has connections
+	uint64_t idle_sleep_us; // at a time, of a worker with nothing to do; 0: it polls
 	struct config_ports ports;
 };
 
