@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Makes the built-in templates: generate.py OUT.c queue.html queue.css queue.js en.json ja.json
+"""Makes the built-in templates: generate.py OUT.c queue.html queue.css queue.js LANGUAGE.json...
 
 Puts the texts of each language into the HTML, drops comments and indentation, shortens the
 script's names, and writes the template and its partials as C. `%{key}` is a text of the language;
@@ -70,7 +70,7 @@ PARTIALS = {
                       "</noscript>",
     "sluice_script": '<script data-state="{{state}}" data-room="{{room}}"'
                      ' data-poll="{{poll_after}}" data-opens="{{opens}}" data-now="{{now}}"'
-                     ' data-unknown="%{wait.unknown}"'
+                     ' data-numbers="%{numbers}" data-unknown="%{wait.unknown}"'
                      ' data-soon="%{wait.soon}" data-minutes="%{wait.minutes}"'
                      ' data-hours="%{wait.hours}" data-days="%{wait.days}">%{js}</script>',
     "sluice_style": "<style>%{css}</style>",
@@ -120,6 +120,8 @@ def c_language(page, css, js, texts):
     for kind in KINDS:
         yield f"[PAGE_{kind}] = {c_span(values[f'{kind}.title'])},"
     yield "},"
+    group, point = texts["numbers"]
+    yield f".group = {c_span(group)}, .point = {c_span(point)},"
     for phrase in PHRASES:
         yield f".{phrase} = {c_span(values[phrase.replace('_', '.')])},"
     yield "},"
@@ -128,8 +130,13 @@ def c_language(page, css, js, texts):
 def main(out, page, css, js, *languages):
     lines = ["// Made by controlplane/pages/generate.py.", '#include "controlplane/pages/pages.h"',
              "const struct pages_builtin pages_builtin[PAGES_BUILTIN] = {"]
-    for path in languages:
-        lines += ["{", *c_language(read(page), read(css), read(js), json.loads(read(path))), "},"]
+    all_texts = [json.loads(read(path)) for path in languages]
+    for path, texts in zip(languages, all_texts):
+        missing = [key for key in all_texts[0] if not texts.get(key)]
+        unknown = [key for key in texts if key not in all_texts[0]]
+        if missing or unknown:
+            sys.exit(f"{path}: missing {missing}, unknown {unknown}")
+        lines += ["{", *c_language(read(page), read(css), read(js), texts), "},"]
     lines.append("};")
     with open(out, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
