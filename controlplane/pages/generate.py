@@ -29,12 +29,14 @@ def squeeze_css(text):
 
 
 def squeeze_js(text):
-    """Comments and white space go, names become short. The script ends every statement with `;` and
+    """Comments and white space go, names become short, and `const`, which has done its work, is
+    `let`. The script ends every statement with `;` and
     has no regular expressions and no templates, so strings are all that must be kept whole."""
     tokens = re.findall(r"//[^\n]*|'[^']*'|[\w$]+|\s+|.", text)
     tokens = [token for token in tokens if not token.startswith("//") and not token.isspace()]
     out = ""
     for token in shorten(tokens):
+        token = "let" if token == "const" else token
         glued = out[-1:] + token[0]
         out += " " if re.match(r"[\w$]{2}|\+\+|--", glued) else ""
         out += token
@@ -66,11 +68,11 @@ def squeeze_html(text):
 PARTIALS = {
     # The address is empty to a URL parser, which trims controls: this page, without its fragment.
     # Left out, a page with a fragment would only jump to it and never be loaded again.
-    "sluice_refresh": '<noscript><meta http-equiv="refresh" content="{{poll_after}};url=&#1;">'
-                      "</noscript>",
+    "sluice_refresh": "<noscript>{{>sluice_retry}}</noscript>",
+    "sluice_retry": '<meta http-equiv="refresh" content="{{poll_after}};url=&#1;">',
     "sluice_script": '<script data-state="{{state}}" data-room="{{room}}"'
                      ' data-poll="{{poll_after}}" data-opens="{{opens}}" data-now="{{now}}"'
-                     ' data-numbers="%{numbers}" data-unknown="%{wait.unknown}"'
+                     ' data-numbers="%{numbers}" data-drawing="%{countdown.drawing}" data-unknown="%{wait.unknown}"'
                      ' data-soon="%{wait.soon}" data-minutes="%{wait.minutes}"'
                      ' data-hours="%{wait.hours}" data-days="%{wait.days}">%{js}</script>',
     "sluice_style": "<style>%{css}</style>",
