@@ -11,7 +11,7 @@ from browser import Tab
 from sluice import ROOT, free_port, wait_for
 from test_screens import look
 
-OPENS_S = 20
+OPENS_S = 12
 
 
 class Demo:
@@ -80,8 +80,8 @@ def test_what_it_prints(demo, browser):
     waits = tabs[2].focus()
     waits.until(lambda: waits.open(derby).state() == "waiting" or waits.forget_cookies())
 
-    gathers.focus().until(lambda: gathers.text("countdown") == "drawing…", OPENS_S)
-    look(gathers, "demo-drawing-en", sizes=["phone"], themes=["light"])
+    gathers.focus().until(lambda: gathers.text("countdown") == "a moment…", OPENS_S)
+    look(gathers, "demo-moment-en", sizes=["phone"], themes=["light"])
     gathers.until(lambda: gathers.sleep(minutes=2) or gathers.state() != "prequeue")
     if gathers.state() == "waiting":
         look(gathers, "demo-drawn-en", sizes=["phone"], themes=["light"])

@@ -46,8 +46,8 @@ def test_from_the_countdown_to_the_draw(make, tab):
     look(visitor, "gathered-en", sizes=["phone"], themes=["light"])
     assert abs(left(visitor) - (opens_at - time.time())) < 2
 
-    # At zero it says what happens; then there is the place, the same in both.
-    visitor.until(lambda: left(visitor) == "drawing…")
+    # At zero it asks for a moment; then there is the place, the same in both.
+    visitor.until(lambda: left(visitor) == "a moment…")
     assert time.time() > opens_at - 2
     sluice.cli("room", "derby", "pause")
     visitor.until(lambda: time.time() > opens_at + 3)
