@@ -65,6 +65,9 @@ void check_pages(struct reading *r)
 				seen[count++] = folder;
 		}
 	}
-	for (uint32_t i = 0; r->machine->pages_check && i < count; i++)
+	for (uint32_t i = 0; r->machine->pages_check && i < count; i++) {
+		if (r->machine->turn)
+			r->machine->turn(r->machine->turn_context);
 		r->machine->pages_check(seen[i].path, seen[i].language, say, r->report);
+	}
 }

@@ -434,6 +434,10 @@ struct config_machine {
 	// How many errors are in the templates of a folder; each is said. Likewise.
 	uint32_t (*pages_check)(
 		const char *path, const char *language, config_say *say, void *context);
+	// What is to be done meanwhile: called before each folder, of which one takes milliseconds;
+	// NULL: nothing.
+	void (*turn)(void *context);
+	void *turn_context;
 	struct config_bill bill; // no rows: memory is not checked
 };
 

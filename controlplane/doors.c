@@ -158,6 +158,11 @@ int doors_salt(struct control *c, struct control_room *room, const char *hex)
 	return 0;
 }
 
+bool doors_has_salt(const struct control_room *room)
+{
+	return room->salt_bytes > 0 || room->in_force.salt;
+}
+
 bool doors_open(struct control *c, struct control_room *room)
 {
 	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
@@ -328,18 +333,20 @@ static bool update_event(struct control_room *room)
 	return true;
 }
 
-static void look_at_draws(struct control *c, struct control_room *room, uint64_t now_ms)
+// Returns whether workers must hear of it.
+static bool look_at_draws(struct control *c, struct control_room *room, uint64_t now_ms)
 {
 	struct draws_view view;
 	draws_look(room->draws, &view);
 	if (view.draws_total == room->draws_total)
-		return;
+		return false;
 	room->draws_total = view.draws_total;
 	controller_forget_told(room->controller, now_ms);
-	if (room->salt_bytes) { // it was for this one
-		room->salt_bytes = 0;
-		save_doors(c, room);
-	}
+	if (room->salt_bytes == 0)
+		return false;
+	room->salt_bytes = 0; // it was for this one
+	save_doors(c, room);
+	return true;
 }
 
 // Whoever waited for an event that is over does so no more. Nobody drew a place since it closed,
@@ -364,8 +371,7 @@ static bool turn_room(struct control *c, struct control_room *room, uint64_t now
 	struct draws_view view = {0};
 	uint64_t opened_ms = room->schedule.opened_ms;
 	uint8_t state = rooms_state(room);
-	if (room->draws)
-		look_at_draws(c, room, now_ms);
+	bool has_changed = room->draws && look_at_draws(c, room, now_ms);
 	if (room->room) { // a lane's doors are its room's
 		room->schedule.opened_ms = room->room->schedule.opened_ms;
 		room->schedule.opened_at_ms = room->room->schedule.opened_at_ms;
@@ -375,7 +381,7 @@ static bool turn_room(struct control *c, struct control_room *room, uint64_t now
 	if (room->schedule.opened_ms != opened_ms)
 		save_doors(c, room);
 	end_events(room, now_ms);
-	bool has_changed = update_event(room);
+	has_changed |= update_event(room);
 	if (room->draws) {
 		draws_look(room->draws, &view);
 		const struct draws_wish wish =

@@ -397,7 +397,8 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 		log_error("what the last process knew cannot be taken over: %s", strerror(-ret));
 		return ret;
 	}
-	if ((ret = folders_load(c->config, NULL, &c->folders)) < 0 || (ret = start_events(c)) < 0)
+	if ((ret = folders_load(c->config, NULL, NULL, &c->folders)) < 0 ||
+		(ret = start_events(c)) < 0)
 		return ret;
 	struct trusts *trusts;
 	if ((ret = trusts_load(c->config, c->worker_count, &trusts)) < 0)
