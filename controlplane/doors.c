@@ -169,33 +169,6 @@ bool doors_open(struct control *c, struct control_room *room)
 
 // --- each turn
 
-static void override_number(uint64_t *to, uint64_t from)
-{
-	if (from)
-		*to = from;
-}
-
-// The configuration with what an event overrides.
-static struct config_room apply(const struct config_room *room, const struct config_event *event)
-{
-	struct config_room all = *room;
-	if (!event)
-		return all;
-	override_number(&all.capacity, event->capacity);
-	override_number(&all.burst, event->burst);
-	override_number(&all.session_s, event->session_s);
-	if (event->rate.count)
-		all.rate = event->rate;
-	if (event->order != CONFIG_EVENT_ORDER_ROOM)
-		all.order = event->order == CONFIG_EVENT_ORDER_WINDOW ? CONFIG_ORDER_WINDOW
-								      : CONFIG_ORDER_ARRIVAL;
-	if (event->window.s || event->window.people)
-		all.window = event->window;
-	if (event->salt)
-		all.salt = event->salt;
-	return all;
-}
-
 static const struct config_event *event_now(const struct control_room *room)
 {
 	bool is_on = room->doors.event >= 0 && (room->doors.doors == SCHEDULE_OPEN ||
@@ -314,7 +287,7 @@ void doors_look(struct control_room *room, uint64_t now_ms)
 		draws_look(room->draws, &view);
 	room->doors = schedule_look(&room->schedule, now_ms);
 	room->event = event_now(room);
-	room->in_force = apply(room->config, room->event);
+	room->in_force = config_room_during(room->config, room->event);
 	update_state(room, &view);
 }
 
@@ -324,7 +297,7 @@ static bool update_event(struct control_room *room)
 	if (event == room->event)
 		return false;
 	room->event = event;
-	room->in_force = apply(room->config, event);
+	room->in_force = config_room_during(room->config, event);
 	return true;
 }
 
