@@ -293,7 +293,7 @@ static void control(uint64_t now_ms)
 		.gathers = now_ms < OPENS_MS + 1000,
 		.epoch = OPENS_MS,
 		.gathered_max = count};
-	draws_wish(gatherings, &wish);
+	draws_wish(gatherings, &wish, now_ms);
 	draws_turn(draws, now_ms);
 	controller_set_available(controller, room.state == GATE_OPEN, now_ms);
 	controller_tick(controller, now_ms);

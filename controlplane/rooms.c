@@ -364,7 +364,7 @@ int rooms_set(struct control *c)
 	for (uint32_t i = 0; i < count; i++) {
 		if (!rooms[i].draws)
 			doors_restore(c, &rooms[i]);
-		doors_look(&rooms[i], now_ms);
+		doors_look(c, &rooms[i], now_ms);
 		struct controller_limits limits = limits_of(&rooms[i]);
 		controller_set_limits(rooms[i].controller, &limits, now_ms);
 	}

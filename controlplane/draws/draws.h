@@ -38,6 +38,7 @@ struct draws_wish {
 	bool gathers; // people gather
 	bool keeps_empty; // one that nobody has joined need not be drawn when `epoch` changes
 	uint64_t epoch; // which gathering: when this changes, its list closes and the next begins
+	uint64_t full_at; // control is to be woken when so many have joined; 0: it need not be
 	uint64_t closes_s; // told to those in it; 0: with the opening of the doors
 	uint64_t gathered_max; // people gathered and drawn whose turn is to come
 	uint8_t salt[DRAW_SALT_BYTES_MAX];
@@ -54,6 +55,8 @@ struct draws_view {
 	uint64_t joined; // people in it
 	uint32_t lists; // drawn, and not passed by floor
 	uint64_t drawn; // people in those
+	uint64_t drawn_epoch, drawn_end; // of the one drawn last, its epoch and its end slot; 0:
+					 // not known
 	uint64_t drawn_total, draws_total; // since the start
 	uint32_t longest_ms; // from a list's closing to its draw
 };
@@ -77,8 +80,8 @@ struct draws_line *draws_take(
 // What workers see of them; lives as long as the draws.
 struct gather *draws_gather(struct draws_line *l);
 
-// What the room wishes from now on.
-void draws_wish(struct draws_line *l, const struct draws_wish *wish);
+// What the room wishes from now on. A list that it wishes closed is closed at once, if it can be.
+void draws_wish(struct draws_line *l, const struct draws_wish *wish, uint64_t now_ms);
 
 // Go on with all lines. Every turn of control. Returns whether a list was drawn.
 bool draws_turn(struct draws *d, uint64_t now_ms);

@@ -32,6 +32,15 @@ static void open_doors(struct schedule *s, const struct schedule_event *event, u
 	s->opened_at_ms = at_ms;
 }
 
+static uint64_t last_over(const struct schedule *s)
+{
+	uint64_t over_ms = 0;
+	for (uint32_t i = 0; i < s->count; i++)
+		if (is_over(s, &s->events[i]))
+			over_ms = s->events[i].opens_ms;
+	return over_ms;
+}
+
 struct schedule_view schedule_look(struct schedule *s, uint64_t now_ms)
 {
 	if (now_ms > s->now_ms)
@@ -42,7 +51,7 @@ struct schedule_view schedule_look(struct schedule *s, uint64_t now_ms)
 	if (found < 0)
 		return (struct schedule_view){.doors = SCHEDULE_OPEN, .event = -1};
 	const struct schedule_event *event = &s->events[found];
-	struct schedule_view view = {.event = found};
+	struct schedule_view view = {.event = found, .over_ms = last_over(s)};
 	if (is_over(s, event)) {
 		view.doors = SCHEDULE_CLOSED;
 	} else if (has_opened(s, event)) {

@@ -40,6 +40,7 @@ struct schedule {
 struct schedule_view {
 	uint8_t doors; // enum schedule_doors
 	int event; // that is under way, or comes next; -1: none
+	uint64_t over_ms; // the latest event that is over, by its opens_ms; 0: none is
 	bool list_is_open; // of those who gather for `event`: they gather, or the doors have just
 			   // opened
 };

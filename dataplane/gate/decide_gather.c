@@ -167,6 +167,7 @@ bool decide_gather_join(struct decide_view *v)
 		.visitor = v->in->fresh_visitor,
 		.issued = v->in->now_s};
 	v->out->sets_ticket = v->out->was_minted = true;
+	v->out->fills_window = gather_is_full(ids);
 	decide_gather_tell(v, &v->out->ticket);
 	return true;
 }

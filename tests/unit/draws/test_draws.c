@@ -166,7 +166,7 @@ static void turn(void)
 {
 	w.now_ms += TURN_MS;
 	w.store.status.commits_total++;
-	draws_wish(line, &wish);
+	draws_wish(line, &wish, w.now_ms);
 	draws_turn(draws, w.now_ms);
 	place_close(w.line, w.now_ms / PLACE_SLOT_MS);
 	if (next() % 2)
