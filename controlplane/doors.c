@@ -16,8 +16,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define KNOWN_MS 50u // by then every worker knows that an event has closed
-
 static void seam_random(void *ctx, uint8_t *bytes, uint32_t count)
 {
 	(void)ctx;
@@ -209,6 +207,8 @@ static bool update_state(struct control_room *room, const struct wishes_input *i
 	if (state == GATE_BEFORE && in->event) {
 		uint64_t at_ms = room->doors.doors == SCHEDULE_OPEN ? room->schedule.opened_at_ms
 								    : in->event->opens_ms;
+		if (room->doors.doors == SCHEDULE_OPEN && wishes_is_stale(in))
+			at_ms = in->now_ms + 1000; // nobody is to stand before those who wait
 		opens_s = (uint32_t)(at_ms / 1000);
 		gathers_s = (uint32_t)(in->event->gathers_ms / 1000);
 	}
@@ -256,29 +256,6 @@ static void look_at_draws(struct control *c, struct control_room *room, uint64_t
 	}
 }
 
-static void lapse(struct control_room *room, uint64_t key, uint64_t now_ms)
-{
-	if (atomic_load(&room->line->floor) < key)
-		controller_lapse(room->controller, key, now_ms);
-}
-
-// Whoever waited for an event that is over does so no more. Nobody drew a place since it closed,
-// but by a worker that did not know yet; or in the draw of those who had gathered for it while
-// nobody was there to open the doors.
-static void end_events(struct control_room *room, const struct draws_view *view, uint64_t now_ms)
-{
-	uint64_t closed_ms = 0;
-	for (uint32_t i = 0; i < room->schedule.count; i++) {
-		const struct schedule_event *event = &room->events[i];
-		if (event->closes_ms > 0 && event->closes_ms <= room->schedule.now_ms &&
-			event->opens_ms <= room->schedule.opened_ms)
-			closed_ms = event->closes_ms;
-	}
-	lapse(room, closed_ms > 0 ? place_key_of_ms(closed_ms + KNOWN_MS) : 0, now_ms);
-	if (wishes_is_over(&room->doors, view->drawn_epoch))
-		lapse(room, place_key(view->drawn_end, 0, 0), now_ms);
-}
-
 // Returns whether workers must hear of it.
 static bool turn_room(struct control *c, struct control_room *room, uint64_t now_ms)
 {
@@ -297,7 +274,9 @@ static bool turn_room(struct control *c, struct control_room *room, uint64_t now
 		save_doors(c, room);
 	if (room->draws)
 		draws_look(room->draws, &view);
-	end_events(room, &view, now_ms);
+	uint64_t key = wishes_lapsed(&room->schedule, &room->doors, &view);
+	if (atomic_load(&room->line->floor) < key)
+		controller_lapse(room->controller, key, now_ms);
 	bool has_changed = update_event(room);
 	struct wishes_input in = input_of(c, room, &view, now_ms);
 	if (room->draws)

@@ -70,10 +70,11 @@ void inside_list(struct draws_line *l, struct gathering *g)
 	const struct gather_ids *ids = g->file.ids;
 	struct store_draw *record = &g->record;
 	l->drawn_epoch = ids->epoch;
+	if (!record->is_drawn) // the line forgets it as floor passes
+		record->base = place_before(l->line, ids->first_slot);
 	record->is_drawn = true;
 	record->first_slot = ids->first_slot;
 	record->end_slot = ids->end_slot;
-	record->base = place_before(l->line, ids->first_slot);
 	record->count = g->job.count;
 	memcpy(record->list_sha256, g->job.list_sha256, sizeof(record->list_sha256));
 	g->list = (struct draw_list){.number = record->number,

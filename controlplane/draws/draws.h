@@ -55,8 +55,8 @@ struct draws_view {
 	uint64_t joined; // people in it
 	uint32_t lists; // drawn, and not passed by floor
 	uint64_t drawn; // people in those
-	uint64_t drawn_epoch, drawn_end; // of the one drawn last, its epoch and its end slot; 0:
-					 // not known
+	uint64_t drawn_epoch; // of the one drawn last; 0: not known
+	uint64_t drawn_end; // its end slot; 0: there is none
 	uint64_t drawn_total, draws_total; // since the start
 	uint32_t longest_ms; // from a list's closing to its draw
 };

@@ -1,16 +1,20 @@
 // Wishes: doors before windows. A gathering for doors goes on until its list closes, whatever is
-// configured meanwhile, so that nobody who has joined is drawn early; unless its event is over,
-// since nobody was there to open the doors. Then they are drawn, and doors.c has them lapse.
+// configured meanwhile, so that nobody who has joined is drawn early. Only when its event is over,
+// since nobody was there to open the doors, or when a window of an event was not drawn in time, it
+// is drawn all the same, and its people lapse; the next event waits for that.
 
 #include "controlplane/schedule/wishes.h"
 
 #include "controlplane/controller/controller.h"
+#include "dataplane/gate/place.h"
 #include "dataplane/gate/rooms.h"
 
 #include <string.h>
 
 #define WINDOW (1ull << 62) // of an epoch: a window
 #define BY_NUMBER (1ull << 61) // and one by number
+#define EVENT_SHIFT 32u // above it, in a window's: when the doors of its event open, s
+#define EVENT_MASK 0x1fffffffull
 
 static bool is_of_doors(uint64_t epoch)
 {
@@ -24,11 +28,28 @@ static bool waits_for_draw(const struct draws_view *draws)
 	       is_of_doors(draws->closing_epoch);
 }
 
+// Whether those who gathered did so for an event that is over.
+static bool is_over(const struct schedule_view *doors, uint64_t epoch)
+{
+	const uint64_t opens_s = epoch >> EVENT_SHIFT & EVENT_MASK;
+	if (epoch == 0 || doors->over_ms == 0)
+		return false;
+	if (is_of_doors(epoch))
+		return epoch <= doors->over_ms;
+	return opens_s > 0 && ((doors->over_ms / 1000 - opens_s) & EVENT_MASK) <= EVENT_MASK / 2;
+}
+
+bool wishes_is_stale(const struct wishes_input *in)
+{
+	return (in->draws->is_gathering && is_over(&in->doors, in->draws->epoch)) ||
+	       is_over(&in->doors, in->draws->closing_epoch);
+}
+
 uint8_t wishes_state(const struct wishes_input *in)
 {
 	switch ((enum schedule_doors)in->doors.doors) {
 	case SCHEDULE_OPEN:
-		return waits_for_draw(in->draws) ? GATE_BEFORE : GATE_OPEN;
+		return waits_for_draw(in->draws) || wishes_is_stale(in) ? GATE_BEFORE : GATE_OPEN;
 	case SCHEDULE_CLOSED:
 		return GATE_CLOSED;
 	case SCHEDULE_BEFORE:
@@ -36,11 +57,6 @@ uint8_t wishes_state(const struct wishes_input *in)
 		break;
 	}
 	return GATE_BEFORE;
-}
-
-bool wishes_is_over(const struct schedule_view *doors, uint64_t epoch)
-{
-	return is_of_doors(epoch) && epoch <= doors->over_ms;
 }
 
 // Whether a window by number is to close: it is full, or old, or a slot is free and nobody is left
@@ -61,16 +77,38 @@ static bool is_window_over(const struct wishes_input *in)
 static void wish_window(const struct wishes_input *in, struct draws_wish *wish)
 {
 	const struct config_window *window = &in->config->window;
-	wish->gathers = wish->keeps_empty = true;
+	const uint64_t opens_s = in->event ? in->event->opens_ms / 1000 : 0;
+	const uint64_t kind =
+		WINDOW | (window->s ? 0 : BY_NUMBER) | (opens_s & EVENT_MASK) << EVENT_SHIFT;
+	const bool is_on =
+		in->draws->is_gathering && in->draws->epoch >> EVENT_SHIFT == kind >> EVENT_SHIFT;
+	wish->gathers = true;
+	wish->keeps_empty = is_on || !in->draws->is_gathering;
 	if (window->s) {
-		wish->epoch = WINDOW | in->now_ms / (window->s * 1000);
-		wish->closes_s = ((wish->epoch & ~WINDOW) + 1) * window->s;
+		const uint64_t which = in->now_ms / (window->s * 1000);
+		wish->epoch = kind | (uint32_t)which;
+		wish->closes_s = (which + 1) * window->s;
 		return;
 	}
-	bool is_on = in->draws->is_gathering && (in->draws->epoch & (WINDOW | BY_NUMBER)) > WINDOW;
-	wish->epoch =
-		is_on ? in->draws->epoch + is_window_over(in) : WINDOW | BY_NUMBER | in->now_ms;
+	wish->epoch = is_on ? in->draws->epoch + is_window_over(in) : kind;
 	wish->full_at = window->people;
+}
+
+uint64_t wishes_lapsed(const struct schedule *schedule, const struct schedule_view *doors,
+	const struct draws_view *draws)
+{
+	uint64_t closed_ms = 0, slot = 0;
+	for (uint32_t i = 0; i < schedule->count; i++) {
+		const struct schedule_event *event = &schedule->events[i];
+		if (event->closes_ms > 0 && event->closes_ms <= schedule->now_ms &&
+			event->opens_ms <= schedule->opened_ms)
+			closed_ms = event->closes_ms;
+	}
+	if (closed_ms > 0) // nobody drew a place since, but by a worker that did not know yet
+		slot = (closed_ms + SCHEDULE_KNOWN_MS) / PLACE_SLOT_MS;
+	if (is_over(doors, draws->drawn_epoch) && draws->drawn_end > slot)
+		slot = draws->drawn_end; // its list was closed later
+	return place_key(slot, 0, 0);
 }
 
 struct draws_wish wishes_make(const struct wishes_input *in)
@@ -81,8 +119,8 @@ struct draws_wish wishes_make(const struct wishes_input *in)
 	bool is_joined = in->draws->is_gathering && is_of_doors(in->draws->epoch);
 	bool is_open = in->doors.doors == SCHEDULE_OPEN;
 	memcpy(wish.salt, in->salt, in->salt_bytes);
-	if (wishes_is_over(&in->doors, in->draws->epoch))
-		is_joined = false;
+	if (wishes_is_stale(in))
+		return wish;
 	if (is_joined && (!is_open || in->doors.list_is_open)) {
 		wish.gathers = true;
 		wish.epoch = in->draws->epoch;

@@ -7,7 +7,8 @@
 // Doors that have opened are closed to visitors until the places of those who gathered are drawn,
 // which takes a second and what the draw takes: the room is in state `before` until then.
 //
-// An epoch (draws.h) of doors is the time they open; of windows it has a bit that no time has.
+// An epoch (draws.h) of doors is the time they open; of windows it has a bit that no time has, and
+// says which event they are of, so that no list has people of two.
 #pragma once
 
 #include "config/config.h"
@@ -32,8 +33,13 @@ struct wishes_input {
 // What the room is to its visitors, if no command says otherwise: enum gate_room_state.
 uint8_t wishes_state(const struct wishes_input *in);
 
-// Whether a gathering was for doors that have closed again, by its epoch.
-bool wishes_is_over(const struct schedule_view *doors, uint64_t epoch);
+// Whether people are still to be drawn who gathered for an event that is over: then doors that have
+// opened since are closed a little longer.
+bool wishes_is_stale(const struct wishes_input *in);
+
+// The key below which nobody waits any more, since their event is over.
+uint64_t wishes_lapsed(const struct schedule *schedule, const struct schedule_view *doors,
+	const struct draws_view *draws);
 
 // What it wishes.
 struct draws_wish wishes_make(const struct wishes_input *in);
