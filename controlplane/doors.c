@@ -29,6 +29,18 @@ static void seam_say(void *ctx, uint32_t line_id, const char *text)
 	log_info("room %s: %s", room ? room->config->name : "?", text);
 }
 
+// Lines of rooms that are gone stay in the file of places as long as any ticket of theirs may be
+// good (rooms_give_back()), and their draws with them.
+static bool is_line_known(void *ctx, uint32_t line_id)
+{
+	const struct control *c = ctx;
+	const struct place_line *line;
+	for (uint32_t next = 0; (line = place_file_next(c->places, &next));)
+		if (line->line_id == line_id)
+			return true;
+	return false;
+}
+
 int doors_create(struct control *c)
 {
 	const struct draws_plan plan = {.folder = c->started->state};
@@ -37,7 +49,10 @@ int doors_create(struct control *c)
 		.barrier_passed = turn_seams.barrier_passed,
 		.random = seam_random,
 		.say = seam_say};
-	return draws_create(&plan, c->store, &seams, &c->draws);
+	int ret = draws_create(&plan, c->store, &seams, &c->draws);
+	if (ret == 0)
+		draws_forget_others(c->draws, is_line_known, c);
+	return ret;
 }
 
 static int by_opening(const void *a, const void *b)

@@ -340,8 +340,12 @@ void draws_wish(struct draws_line *l, const struct draws_wish *wish, uint64_t no
 			   memcmp(wish->salt, l->wish.salt, sizeof(wish->salt)) != 0;
 	l->wish = *wish;
 	l->has_wished = true;
-	if (l->open)
-		atomic_store(&l->open->file.ids->full_at, wish->full_at);
+	if (l->open) {
+		struct gather_ids *ids = l->open->file.ids;
+		atomic_store(&ids->full_at, wish->full_at);
+		atomic_store_explicit(
+			&l->words.open, wish->is_shut ? NULL : ids, memory_order_release);
+	}
 	if (has_changed)
 		inside_publish_words(l);
 	close_list(l, now_ms);

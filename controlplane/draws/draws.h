@@ -36,6 +36,7 @@ struct draws_seams {
 struct draws_wish {
 	bool prepares; // people will gather some day: have a seed ready
 	bool gathers; // people gather
+	bool is_shut; // nobody is to come in, not even while a list that is to close is still open
 	bool keeps_empty; // one that nobody has joined need not be drawn when `epoch` changes
 	uint64_t epoch; // which gathering: when this changes, its list closes and the next begins
 	uint64_t full_at; // control is to be woken when so many have joined; 0: it need not be
@@ -67,6 +68,10 @@ struct draws_line;
 // Load what the store knows. Returns 0 or -errno.
 int draws_create(const struct draws_plan *plan, struct store *store,
 	const struct draws_seams *seams, struct draws **draws);
+
+// Forget the draws of lines that are not among those that `is_kept` knows, and remove files that no
+// draw has. At start, before any line is taken.
+void draws_forget_others(struct draws *d, bool (*is_kept)(void *ctx, uint32_t line_id), void *ctx);
 
 // Workers have ended. Waits for a draw that is under way. Accepts NULL.
 void draws_destroy(struct draws *d);

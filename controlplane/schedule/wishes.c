@@ -118,6 +118,7 @@ struct draws_wish wishes_make(const struct wishes_input *in)
 		.salt_bytes = in->salt_bytes};
 	bool is_joined = in->draws->is_gathering && is_of_doors(in->draws->epoch);
 	bool is_open = in->doors.doors == SCHEDULE_OPEN;
+	wish.is_shut = true;
 	memcpy(wish.salt, in->salt, in->salt_bytes);
 	if (wishes_is_stale(in))
 		return wish;
@@ -130,5 +131,6 @@ struct draws_wish wishes_make(const struct wishes_input *in)
 	} else if (is_open && in->config->order == CONFIG_ORDER_WINDOW) {
 		wish_window(in, &wish);
 	}
+	wish.is_shut = !is_open && !wish.gathers;
 	return wish;
 }
