@@ -52,10 +52,24 @@ static int add(struct folders *folders, const struct folders *before,
 	return ret;
 }
 
+static int add_site(struct folders *folders, const struct folders *before,
+	const struct folder_pause *pause, const struct config_site *site)
+{
+	int ret = add(folders, before, pause, site->pages, site->pages_language);
+	for (uint32_t i = 0; i < site->rooms.count; i++)
+		for (uint32_t j = 0; ret == 0 && j <= site->rooms.at[i].events.count; j++) {
+			const struct config_room room =
+				config_room_during_nth(&site->rooms.at[i], j);
+			ret = add(folders, before, pause, config_pages(site, &room),
+				config_pages_language(site, &room));
+		}
+	return ret;
+}
+
 int folders_load(const struct config *config, const struct folders *before,
 	const struct folder_pause *pause, struct folders **folders)
 {
-	uint64_t max = 1 + config->sites.count + config_room_count(config);
+	uint64_t max = 1 + config_pages_most(config);
 	struct folders *made = calloc(1, sizeof(*made) + max * sizeof(made->at[0]));
 	if (!made) {
 		log_error("pages: %s", strerror(ENOMEM));
@@ -63,14 +77,8 @@ int folders_load(const struct config *config, const struct folders *before,
 	}
 	made->holders = 1;
 	int ret = add(made, before, pause, NULL, "en");
-	for (uint32_t i = 0; i < config->sites.count; i++) {
-		const struct config_site *site = &config->sites.at[i];
-		for (uint32_t j = 0; ret == 0 && j <= site->rooms.count; j++) {
-			const struct config_room *room = j ? &site->rooms.at[j - 1] : NULL;
-			ret = add(made, before, pause, config_pages(site, room),
-				config_pages_language(site, room));
-		}
-	}
+	for (uint32_t i = 0; ret == 0 && i < config->sites.count; i++)
+		ret = add_site(made, before, pause, &config->sites.at[i]);
 	if (ret == 0)
 		*folders = made;
 	else

@@ -287,6 +287,7 @@ static int make_drivers(struct control *c, struct listeners *listeners, struct w
 		plan->driver = sockets;
 	} else {
 		plan->outer = sockets;
+		plan->rest_us = (uint32_t)c->config->dpdk->idle_sleep_us;
 		plan->refuses_when_draining = true; // the port is ours: docs/decisions/0013
 		ret = ports_driver(&c->ports, plan->index, &plan->driver);
 	}
