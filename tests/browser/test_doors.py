@@ -25,16 +25,25 @@ def left(visitor):
 
 def test_from_the_countdown_to_the_draw(make, tab):
     """One visitor, two tabs, as on machines whose clocks are an hour early and late."""
-    opens, opens_at = moment(15)
-    sluice = make(rooms=[room(capacity=1, opens=opens, prequeue="1h")])
+    opens, opens_at = moment(3600)
+    sluice = make(rooms=[room(capacity=1, opens=opens, prequeue="2h")])
     tabs = [tab(), tab()]
     for one, wrong_ms in zip(tabs, (HOUR_MS, -HOUR_MS)):
         one.focus().before_scripts(f"window.slept = {wrong_ms}")
         one.open(sluice.url("/derby/")).mark()
         assert one.state() == "prequeue"
         one.until(lambda: abs(left(one) - (opens_at - time.time())) < 2)
+    assert "The draw uses no public number" in tabs[0].focus().body()
+
+    # It is said anew when the doors open.
+    opens, opens_at = moment(10)
+    sluice.config["sites"][0]["rooms"][0]["opens"] = opens
+    sluice.write()
+    sluice.cli("reload")
+    for one in tabs:
+        one.focus().sleep(minutes=2)
+        one.until(lambda: abs(left(one) - (opens_at - time.time())) < 2)
     visitor = tabs[0].focus()
-    assert "The draw uses no public number" in visitor.body()
     look(visitor, "gathered-en", sizes=["phone"], themes=["light"])
 
     # At zero it asks for a moment; then there is the place, the same in both.
