@@ -95,6 +95,9 @@ void check_pages(struct reading *r)
 				note(&seen, site, &during);
 			}
 	}
-	for (uint32_t i = 0; r->machine->pages_check && i < seen.count; i++)
+	for (uint32_t i = 0; r->machine->pages_check && i < seen.count; i++) {
+		if (r->machine->turn)
+			r->machine->turn(r->machine->turn_context);
 		r->machine->pages_check(seen.at[i].path, seen.at[i].language, say, r->report);
+	}
 }

@@ -168,6 +168,7 @@ struct config_ports {
 struct config_dpdk {
 	enum config_hugepages hugepages;
 	uint64_t resets; // in a second and worker; 0: as many as it has connections
+	uint64_t idle_sleep_us; // at a time, of a worker with nothing to do; 0: it polls
 	struct config_ports ports;
 };
 
@@ -439,6 +440,10 @@ struct config_machine {
 	// How many errors are in the templates of a folder; each is said. Likewise.
 	uint32_t (*pages_check)(
 		const char *path, const char *language, config_say *say, void *context);
+	// What is to be done meanwhile: called before each folder, of which one takes milliseconds;
+	// NULL: nothing.
+	void (*turn)(void *context);
+	void *turn_context;
 	struct config_bill bill; // no rows: memory is not checked
 };
 

@@ -165,6 +165,11 @@ int doors_salt(struct control *c, struct control_room *room, const char *hex)
 	return 0;
 }
 
+bool doors_has_salt(const struct control_room *room)
+{
+	return room->salt_bytes > 0 || room->in_force.salt;
+}
+
 bool doors_open(struct control *c, struct control_room *room)
 {
 	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
@@ -257,18 +262,20 @@ static bool update_event(struct control_room *room)
 	return true;
 }
 
-static void look_at_draws(struct control *c, struct control_room *room, uint64_t now_ms)
+// Returns whether workers must hear of it.
+static bool look_at_draws(struct control *c, struct control_room *room, uint64_t now_ms)
 {
 	struct draws_view view;
 	draws_look(room->draws, &view);
 	if (view.draws_total == room->draws_total)
-		return;
+		return false;
 	room->draws_total = view.draws_total;
 	controller_forget_told(room->controller, now_ms);
-	if (room->salt_bytes) { // it was for this one
-		room->salt_bytes = 0;
-		save_doors(c, room);
-	}
+	if (room->salt_bytes == 0)
+		return false;
+	room->salt_bytes = 0; // it was for this one
+	save_doors(c, room);
+	return true;
 }
 
 // Returns whether workers must hear of it.
@@ -277,8 +284,7 @@ static bool turn_room(struct control *c, struct control_room *room, uint64_t now
 	struct draws_view view = {0};
 	uint64_t opened_ms = room->schedule.opened_ms;
 	uint8_t state = rooms_state(room);
-	if (room->draws)
-		look_at_draws(c, room, now_ms);
+	bool has_changed = room->draws && look_at_draws(c, room, now_ms);
 	if (room->room) { // a lane's doors are its room's
 		room->schedule.opened_ms = room->room->schedule.opened_ms;
 		room->schedule.opened_at_ms = room->room->schedule.opened_at_ms;
@@ -292,7 +298,7 @@ static bool turn_room(struct control *c, struct control_room *room, uint64_t now
 	uint64_t key = wishes_lapsed(&room->schedule, &room->doors, &view);
 	if (atomic_load(&room->line->floor) < key)
 		controller_lapse(room->controller, key, now_ms);
-	bool has_changed = update_event(room);
+	has_changed |= update_event(room);
 	struct wishes_input in = input_of(c, room, &view, now_ms);
 	if (room->draws)
 		wish(room, &in);

@@ -28,6 +28,9 @@ void doors_turn(struct control *c, uint64_t now_ms);
 // A command opens the doors before their time. Returns false if the schedule has none to open.
 bool doors_open(struct control *c, struct control_room *room);
 
+// Whether the room's next draw has a public salt. Control only.
+bool doors_has_salt(const struct control_room *room);
+
 // A command names the salt of the next draw, in hex. Returns 0, -EINVAL if it is none, or -ENOENT
 // if nobody gathers here.
 int doors_salt(struct control *c, struct control_room *room, const char *hex);

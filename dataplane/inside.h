@@ -106,6 +106,7 @@ struct worker {
 	uint64_t version; // of the one whose origins are in force
 	uint64_t now_us; // CLOCK_MONOTONIC, once a turn
 	uint64_t turn_began; // time stamp counter
+	uint64_t came_us; // when anything came last, in the driver's time
 	uint64_t now_ms; // cluster time
 	uint32_t now_s;
 	bool is_held; // control's heartbeat is old: park nothing
