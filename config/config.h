@@ -458,7 +458,8 @@ struct config_machine {
 	// What is wrong with a file of certificates (NULL: the system's), beginning with its name;
 	// NULL: nothing. Without this function such files are not looked at.
 	const char *(*ca_error)(const char *path);
-	// What is wrong with the file of a password, or of a cluster's key; NULL: nothing. Likewise.
+	// What is wrong with the file of a password, or of a cluster's key; NULL: nothing.
+	// Likewise.
 	const char *(*password_error)(const char *path);
 	const char *(*cluster_key_error)(const char *path);
 	uint64_t hugepages, hugepages_free; // of the size that most memory is set aside in

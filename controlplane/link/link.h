@@ -23,11 +23,11 @@
 
 #include "config/config.h"
 #include "controlplane/link/link_greeting.h"
+#include "controlplane/link/link_password.h"
 
 #define LINK_ANSWER_MS 1000u // for a reply to a batch
 #define LINK_BATCH_BYTES_MAX (4u << 20) // of one batch on the wire
 #define LINK_REPLY_BYTES_MAX (16u << 20) // of one reply, or one burst of news
-#define LINK_PASSWORD_BYTES_MAX 512u
 #define LINK_ADDRESS_BYTES 264u // "[ADDRESS]:PORT", or the path of a socket
 #define LINK_TEXT_BYTES 256u
 
