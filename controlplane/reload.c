@@ -162,6 +162,7 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 	struct files files;
 	struct config_machine machine;
 	bill_machine(&machine);
+	machine.password_error = machine.cluster_key_error = NULL; // read at start, as root
 	if (claims_is_busy(c->claims)) {
 		log_error("reload: the store is busy; nothing has changed, try again");
 		return -EAGAIN;

@@ -16,12 +16,17 @@ static bool fail(char *error, const char *what)
 	return false;
 }
 
-// What Redis says went wrong, of which nothing may reach a terminal but letters.
+static bool is_control(char c)
+{
+	return (c >= 0 && c < ' ') || c == 0x7f;
+}
+
+// What Redis says went wrong, of which nothing may reach a terminal but what prints.
 static bool fail_as_told(char *error, const redisReply *reply)
 {
 	snprintf(error, LINK_GREETING_TEXT_BYTES, "%.*s", (int)reply->len, reply->str);
 	for (char *c = error; *c; c++)
-		if (*c < ' ' || *c == 0x7f)
+		if (is_control(*c))
 			*c = '?';
 	return false;
 }
@@ -37,12 +42,14 @@ static bool is_word(const redisReply *reply, const char *word)
 	       memcmp(reply->str, word, reply->len) == 0;
 }
 
-// A text without zeroes that fits into `bytes`.
+// A text without zeroes and the like that fits into `bytes`.
 static bool copy_text(const redisReply *reply, char *to, size_t bytes)
 {
-	if (!is_text(reply) || reply->len == 0 || reply->len >= bytes ||
-		memchr(reply->str, '\0', reply->len))
+	if (!is_text(reply) || reply->len == 0 || reply->len >= bytes)
 		return false;
+	for (size_t i = 0; i < reply->len; i++)
+		if (is_control(reply->str[i]))
+			return false;
 	memcpy(to, reply->str, reply->len);
 	to[reply->len] = '\0';
 	return true;
@@ -66,12 +73,9 @@ static bool fail_as_replica(const redisReply *reply, char *error)
 	if (reply->elements < 3 || !copy_text(reply->element[1], host, sizeof(host)) ||
 		reply->element[2]->type != REDIS_REPLY_INTEGER)
 		return fail(error, "is a replica");
-	redisReply whose = {.type = REDIS_REPLY_ERROR};
-	char text[LINK_GREETING_TEXT_BYTES];
-	snprintf(text, sizeof(text), "is a replica, of %s:%lld", host, reply->element[2]->integer);
-	whose.str = text;
-	whose.len = strlen(text);
-	return fail_as_told(error, &whose);
+	snprintf(error, LINK_GREETING_TEXT_BYTES, "is a replica, of %s:%lld", host,
+		reply->element[2]->integer);
+	return false;
 }
 
 bool link_greeting_take_role(const redisReply *reply, char *error)

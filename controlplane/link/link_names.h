@@ -18,9 +18,11 @@ struct link_names {
 	uint16_t port;
 };
 
+// Nothing is asked yet, and no resolver read. `found` must not end the names.
 void link_names_init(struct link_names *names, struct event_base *base,
 	void (*found)(void *context, const struct link_conn_address *address, const char *error),
 	void *context);
+// Runs the loop once for what was cancelled.
 void link_names_fini(struct link_names *names);
 
 // Find an address of `host`, itself if it is one. `found` may be called before this returns.

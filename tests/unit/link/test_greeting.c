@@ -83,7 +83,7 @@ static void test_role(void **state)
 		{"*1\r\n$6\r\nmaster\r\n", NULL},
 		{"*5\r\n$5\r\nslave\r\n$8\r\n10.0.0.1\r\n:6379\r\n$9\r\nconnected\r\n:1\r\n",
 			"is a replica, of 10.0.0.1:6379"},
-		{"*3\r\n$5\r\nslave\r\n$3\r\n\x1b[m\r\n:-5\r\n", "is a replica, of ?[m:-5"},
+		{"*3\r\n$5\r\nslave\r\n$3\r\n\x1b[m\r\n:-5\r\n", "is a replica"},
 		{"*1\r\n$5\r\nslave\r\n", "is a replica"},
 		{"*3\r\n$5\r\nslave\r\n:1\r\n:1\r\n", "is a replica"},
 		{"*3\r\n$5\r\nslave\r\n$1\r\na\r\n$1\r\nb\r\n", "is a replica"},
