@@ -5,7 +5,7 @@
 
 // What a batch of the tests does: SET its key to its argument, publish that, and say it again; the
 // argument "wrong" is an error.
-#define OWNER_CHANNEL "news"
+#define OWNER_CHANNEL "sluice:t:news"
 
 struct owner {
 	struct event_base *base;

@@ -142,6 +142,19 @@ pid_t redis_start(const char *name, uint16_t port, ...)
 	return pid;
 }
 
+void redis_wait_port(uint16_t port)
+{
+	for (int ms = 0; ms < START_MS; ms += 5) {
+		redisContext *redis = redisConnect("127.0.0.1", port);
+		bool is_open = !redis->err;
+		redisFree(redis);
+		if (is_open)
+			return;
+		usleep(5000);
+	}
+	fail_msg("nobody listens on port %u", port);
+}
+
 static redisReply *ask(const char *name, const char *format, va_list values)
 {
 	redisContext *redis = connect_to(name);

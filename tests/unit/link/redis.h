@@ -33,6 +33,9 @@ void redis_stop(pid_t pid); // kill -9, and wait for its end
 // this returns.
 pid_t redis_start(const char *name, uint16_t port, ...);
 
+// Wait until something listens on a loopback port.
+void redis_wait_port(uint16_t port);
+
 // Ask a server something, waiting for the reply, which must be no error.
 //   name  of its socket
 __attribute__((format(printf, 2, 3))) void redis_tell(const char *name, const char *format, ...);

@@ -388,6 +388,93 @@ static void test_failover(void **state)
 	redis_stop(b);
 }
 
+// The user of the manual: what it may do is enough.
+static void test_user_of_the_manual(void **state)
+{
+	(void)state;
+	pid_t redis = redis_start("a", 0, NULL);
+	redis_tell("a", "ACL SETUSER sluice on >secret ~sluice:* &sluice:* +@all -@admin "
+			"-@dangerous +role +info +config|get");
+	struct config_store store = owner_socket("a");
+	store.user = "sluice";
+	struct owner owner;
+	owner_init(&owner, &store, "secret", 0);
+	owner_wait(&owner, &owner.subscribed, 1);
+	owner_batch(&owner, "sluice:t:key", "in");
+	assert_string_equal(owner.reply, "in");
+	owner_wait(&owner, &owner.told, 1);
+	assert_int_equal(link_status(owner.link)->warnings.count, 1); // appendonly
+	owner_batch(&owner, "other:key", "out");
+	assert_int_equal(owner.reply_type, REDIS_REPLY_ERROR);
+	owner_fini(&owner);
+	redis_stop(redis);
+}
+
+#define STUNNEL "foreground = yes\npid =\n[redis]\n"
+#define CERTIFICATE \
+	"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 " \
+	"-subj /CN=redis.example -addext subjectAltName=DNS:redis.example " \
+	"-keyout redis.key -out redis.pem 2>/dev/null"
+
+static pid_t run_stunnel(const char *name, const char *format, uint16_t accept, uint16_t connect)
+{
+	char text[512], path[REDIS_PATH_BYTES];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	snprintf(text, sizeof(text), format, accept, connect);
+#pragma GCC diagnostic pop
+	redis_write(name, text, 0600);
+	pid_t pid = redis_run(
+		"stunnel.log", (const char *[]){"stunnel4", redis_path(name, path), NULL});
+	redis_wait_port(accept);
+	return pid;
+}
+
+// TLS as the manual shows it: a stunnel on either side.
+static void test_tls(void **state)
+{
+	(void)state;
+	static const char server[] = STUNNEL "accept = 127.0.0.1:%u\nconnect = 127.0.0.1:%u\n"
+					     "cert = redis.pem\nkey = redis.key\n";
+	static const char client[] = STUNNEL "client = yes\naccept = 127.0.0.1:%u\n"
+					     "connect = 127.0.0.1:%u\nCAfile = redis.pem\n"
+					     "verifyChain = yes\ncheckHost = redis.example\n";
+	static const char stranger[] = STUNNEL "client = yes\naccept = 127.0.0.1:%u\n"
+					       "connect = 127.0.0.1:%u\nCAfile = redis.pem\n"
+					       "verifyChain = yes\ncheckHost = other.example\n";
+	uint16_t ports[] = {redis_port(), redis_port(), redis_port(), redis_port()};
+	char command[512];
+	snprintf(command, sizeof(command), "cd %s && " CERTIFICATE, redis_folder());
+	assert_int_equal(system(command), 0);
+	pid_t redis = redis_start("a", ports[0], NULL);
+	pid_t far = run_stunnel("server.conf", server, ports[1], ports[0]);
+	pid_t near = run_stunnel("client.conf", client, ports[2], ports[1]);
+	pid_t wrong = run_stunnel("stranger.conf", stranger, ports[3], ports[1]);
+
+	struct config_server at;
+	struct config_store store = owner_server(&at, "127.0.0.1", ports[2]);
+	struct owner owner;
+	owner_init(&owner, &store, NULL, 0);
+	owner_wait(&owner, &owner.subscribed, 1);
+	owner_batch(&owner, "key", "sealed");
+	owner_wait(&owner, &owner.told, 1);
+	redis_stop(far);
+	owner_wait(&owner, &owner.lost, 1);
+	far = run_stunnel("server.conf", server, ports[1], ports[0]);
+	owner_wait(&owner, &owner.ready, 2);
+	owner_fini(&owner);
+
+	store = owner_server(&at, "127.0.0.1", ports[3]);
+	owner_init(&owner, &store, NULL, 0);
+	owner_run(&owner, 300);
+	assert_true(link_status(owner.link)->tries_total > 1 && owner.ready == 0);
+	owner_fini(&owner);
+	redis_stop(wrong);
+	redis_stop(near);
+	redis_stop(far);
+	redis_stop(redis);
+}
+
 static int remove_folder(void **state)
 {
 	(void)state;
@@ -410,6 +497,8 @@ int main(void)
 		cmocka_unit_test(test_drop),
 		cmocka_unit_test(test_warnings),
 		cmocka_unit_test(test_failover),
+		cmocka_unit_test(test_user_of_the_manual),
+		cmocka_unit_test(test_tls),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_folder);
 }
