@@ -53,6 +53,7 @@ static const struct key_scope scopes[] = {
 #define BYTES_HEX sizeof(const char *)
 #define BYTES_WINDOW sizeof(struct config_window)
 #define BYTES_TEXT sizeof(const char *)
+#define BYTES_STORE sizeof(struct config_store)
 #define BYTES_ADDRESS sizeof(struct config_address)
 #define MEMBER_HAS(scope, member, bytes) \
 	static_assert(sizeof(((struct scope *)0)->member) == (bytes), #scope "." #member);

@@ -30,6 +30,7 @@ enum key_type {
 	KEY_HEX, // const char *: bytes in hex
 	KEY_WINDOW, // struct config_window
 	KEY_TEXT, // const char *: one line for people
+	KEY_STORE, // struct config_store
 	KEY_MAP, // a pointer to the struct of its scope, NULL when absent
 	KEY_LATER, // nothing is stored
 };
