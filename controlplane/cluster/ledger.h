@@ -18,12 +18,12 @@
 // # Time
 //
 // Times are unix milliseconds of cluster time = TIME of Redis + correction, below 2^53; ends of
-// sessions are unix seconds, as in passes. Let D be the sender's `time_ms` less that. With |D| above
-// LEDGER_SKEW_MS, or cluster time more than that behind what it has been, the batch is *skewed*:
-// nothing is freed by time and nobody is granted anything; all else is taken. A batch that was held
-// back (a process that was stopped, a network that stood) is skewed by its own doing; after a step
-// of the store's clock all batches are, until the conductor has sent LEDGER_CORRECTION. Within
-// LEDGER_SKEW_MS cluster time does not go back either: it stands still.
+// sessions are unix seconds, as in passes. Let D be the sender's `time_ms` less that. With |D|
+// above LEDGER_SKEW_MS, or cluster time more than that behind what it has been, the batch is
+// *skewed*: nothing is freed by time and nobody is granted anything; all else is taken. A batch
+// that was held back (a process that was stopped, a network that stood) is skewed by its own doing;
+// after a step of the store's clock all batches are, until the conductor has sent
+// LEDGER_CORRECTION. Within LEDGER_SKEW_MS cluster time does not go back either: it stands still.
 //
 // A slot is free LEDGER_SKEW_MS after the end of its session: then every member's clock has passed
 // that end, and no pass of it is good anywhere.
@@ -49,7 +49,8 @@
 #define LEDGER_NAME_MAX 32u // bytes of a member's name: letters, digits, - _ .
 #define LEDGER_ENTRIES_MAX 1024u // of a batch
 #define LEDGER_TREE_MAX 256u // nodes that share slots; more: nobody is granted
-#define LEDGER_FREED_MAX 1024u // sessions freed, present dropped, ids forgotten of a line in a batch
+#define LEDGER_FREED_MAX \
+	1024u // sessions freed, present dropped, ids forgotten of a line in a batch
 #define LEDGER_SLOTS_MAX 64u // slots of an entry
 #define LEDGER_IDS_MAX 64u // gathered ids of an entry
 #define LEDGER_BLOB_MAX 1024u // bytes of a record
@@ -78,7 +79,8 @@ enum ledger_kind {
 	LEDGER_CONFIG, // `config`: the hash of what it has configured for a line
 	LEDGER_ELECT, // it would be conductor, or stay it
 	LEDGER_GOODBYE, // it leaves; the last entry of the last batch
-	// What the conductor alone may say; refused if `fence` of the batch is not the one in force.
+	// What the conductor alone may say; refused if `fence` of the batch is not the one in
+	// force.
 	LEDGER_THRESHOLD, // `threshold`
 	LEDGER_NODE, // `node`
 	LEDGER_CORRECTION, // `correction_ms`
@@ -105,8 +107,8 @@ enum ledger_verdict {
 	LEDGER_DONE, // taken
 	LEDGER_STALE, // the fence is not the one in force
 	LEDGER_FULL, // a bound was met, and nothing has changed
-	LEDGER_UNKNOWN, // no such line, or nothing can be said of it while the store recovers: what the
-			// member knows goes on to hold
+	LEDGER_UNKNOWN, // no such line, or nothing can be said of it while the store recovers: what
+			// the member knows goes on to hold
 	LEDGER_VERDICTS,
 };
 
@@ -114,8 +116,8 @@ enum ledger_verdict {
 //
 // A line that no LEDGER_NODE has named is unknown: LEDGER_UNKNOWN. Below, `known` is the record of
 // the claim's visitor in its line. It is kept from the grant until the session is over and floor
-// has passed its key, so that a ticket is used once. It is *on* while it has neither ended early nor
-// run out (by cluster time; in a skewed batch: has not been freed).
+// has passed its key, so that a ticket is used once. It is *on* while it has neither ended early
+// nor run out (by cluster time; in a skewed batch: has not been freed).
 //
 // LEDGER_CALLED, the first of these that applies:
 //   1. known: LEDGER_GRANTED with the same session and end if it is on, else LEDGER_LAPSED.
@@ -134,30 +136,34 @@ enum ledger_verdict {
 //
 // LEDGER_DIRECT: known as above; else LEDGER_GRANTED if the line takes newcomers, nobody waits (in
 // this line and in those of equal or higher class that share its slots and could have one: tickets
-// counted in LEDGER_SLOTS are no more than `floor_rank` and those used or given back from floor on),
-// and there is room as in 4, the quota of newcomers besides; else LEDGER_REFUSED, also for all of 3.
+// counted in LEDGER_SLOTS are no more than `floor_rank` and those used or given back from floor
+// on), and there is room as in 4, the quota of newcomers besides; else LEDGER_REFUSED, also for all
+// of 3.
 //
 // LEDGER_RENEW: known with this session and on: LEDGER_RENEWED, with the end moved to a session
 // from now, if that is later, if `expires` is 0 (the origin asks) or the line is sliding and
 // `expires` is the present end; not moved in a skewed batch. Else LEDGER_LAPSED; while the store
 // recovers LEDGER_UNKNOWN.
 //
-// LEDGER_END: known with this session and on: it has ended early from now on, news LEDGER_NEWS_ENDED,
-// LEDGER_DONE. Its slot is free when every live member has `applied` that news, or else at its end.
-// A session that is not known has its pass refused everywhere by the same news until `expires`.
-// Ended before, or past `expires`: LEDGER_DONE. ended_max met: LEDGER_FULL, it goes on.
+// LEDGER_END: known with this session and on: it has ended early from now on, news
+// LEDGER_NEWS_ENDED, LEDGER_DONE. Its slot is free when every live member has `applied` that news,
+// or else at its end. A session that is not known has its pass refused everywhere by the same news
+// until `expires`. Ended before, or past `expires`: LEDGER_DONE. ended_max met: LEDGER_FULL, it
+// goes on.
 //
-// LEDGER_LEAVE: with a key, and the visitor is not known, and key >= floor: the ticket is given back,
-// news LEDGER_NEWS_LEFT (again: nothing more); left_max met: it lapses instead. With a key, and
-// known: its session ends as by LEDGER_END. With a session: that one ends as by LEDGER_END.
+// LEDGER_LEAVE: with a key, and the visitor is not known, and key >= floor: the ticket is given
+// back, news LEDGER_NEWS_LEFT (again: nothing more); left_max met: it lapses instead. With a key,
+// and known: its session ends as by LEDGER_END. With a session: that one ends as by LEDGER_END.
 // LEDGER_LEFT; LEDGER_FULL if a session was to end and could not.
 //
-// LEDGER_GONE: known with this session, on, and direct (its key is 0): undone, the slot is free at
-// once, the visitor not known; what it took of the rate is not given back. LEDGER_DONE always.
+// LEDGER_GONE: known with this session, not ended, and direct (its key is 0): undone, the slot is
+// free at once, the visitor not known; what it took of the rate is not given back. LEDGER_DONE
+// always.
 //
-// LEDGER_TAKEN: the visitor is not known: the session is entered whatever the limits say, and counts
-// as over if `expires` is past, so that its ticket is used. Known with this session, and it has not
-// ended: the later end counts. LEDGER_DONE. Known otherwise: LEDGER_LAPSED, the sender ends its own.
+// LEDGER_TAKEN: the visitor is not known: the session is entered whatever the limits say, and
+// counts as over if `expires` is past, so that its ticket is used. Known with this session, and it
+// has not ended: the later end counts. LEDGER_DONE. Known otherwise: LEDGER_LAPSED, the sender ends
+// its own.
 struct ledger_claim {
 	uint64_t key; // called, leave, taken; 0: none
 	uint64_t visitor;
@@ -177,8 +183,8 @@ struct ledger_slots {
 
 // LEDGER_ELECT: no lease is in force, or the sender holds it: it is the conductor for
 // LEDGER_LEASE_MS from now, LEDGER_DONE. Else LEDGER_REFUSED. Each time that the conductor is
-// another one, or another incarnation, the fence counts up by one; news LEDGER_NEWS_CONDUCTOR. The
-// fence that the reply tells goes with the next batch.
+// another one, or another incarnation, or its lease had ended, the fence counts up by one; news
+// LEDGER_NEWS_CONDUCTOR. The fence that the reply tells goes with the next batch.
 //
 // LEDGER_GOODBYE: the sender is not live any more, and not conductor. LEDGER_DONE.
 //
@@ -226,9 +232,9 @@ struct ledger_record {
 	const uint8_t *bytes; // the sender's, until it has the reply
 };
 
-// LEDGER_CODE: spend `code` (a hash of it, as many bits as it has) for a visitor: LEDGER_GRANTED for
-// who spends it first, and again for the same; LEDGER_LAPSED for others. With is_undone: it is free
-// again, if this visitor has spent it: LEDGER_DONE.
+// LEDGER_CODE: spend `code` (a hash of it, as many bits as it has) for a visitor: LEDGER_GRANTED
+// for who spends it first, and again for the same; LEDGER_LAPSED for others. With is_undone: it is
+// free again, if this visitor has spent it: LEDGER_DONE.
 struct ledger_code {
 	uint64_t code, visitor;
 	bool is_undone;
@@ -247,7 +253,8 @@ struct ledger_gathered {
 // it is 0. Read after a first reply, from whose cursor on news tell what changes meanwhile; an item
 // may be seen twice. LEDGER_DONE.
 struct ledger_read {
-	uint8_t what; // enum ledger_news_kind: ENDED, LEFT, SLOTS of the entry's line, or RECORD of type
+	uint8_t what; // enum ledger_news_kind: ENDED, LEFT, SLOTS of the entry's line, or RECORD of
+		      // type
 	uint8_t type, member; // record: its type; slots: whose
 	uint64_t from; // 0, or `next` of the page before; below 2^53
 };
@@ -288,8 +295,8 @@ struct ledger_batch {
 	uint64_t fence; // 0: the sender is not the conductor
 	uint64_t cursor; // the last news it has
 	uint64_t applied; // news up to this one are in force on all its workers
-	uint64_t closed; // slots below this one are closed in every line of the sender, and their counts
-			 // are in this batch or an earlier one
+	uint64_t closed; // slots below this one are closed in every line of the sender, and their
+			 // counts are in this batch or an earlier one
 	char run[LEDGER_RUN_BYTES + 1]; // of the Redis it is connected to, read on this connection
 	uint64_t writes; // the largest `writes` of any reply, ever
 	uint32_t count;
@@ -302,9 +309,11 @@ struct ledger_batch {
 //   * The name is that of a live member of another incarnation: LEDGER_BATCH_NAME.
 //   * Its number is that of the last batch of this incarnation: the reply to that, as it was, and
 //     nothing changes. A lower number: LEDGER_BATCH_OLD.
-//   * `run` is not the one confirmed, or `writes` is more than the ledger has: writes were lost. The
+//   * `run` is not the one confirmed, or `writes` is more than the ledger has: writes were lost.
+//   The
 //     store recovers.
-//   * A name that is not known gets the number that it says it has, if nobody has that; else, unless
+//   * A name that is not known gets the number that it says it has, if nobody has that; else,
+//   unless
 //     the store recovers, the smallest one never given, else of a member that is not live (it died
 //     or said goodbye) and of whose tickets floor has passed every one that was counted. None:
 //     LEDGER_BATCH_MEMBERS. News LEDGER_NEWS_MEMBER, also for a new incarnation.
@@ -316,13 +325,13 @@ struct ledger_batch {
 //
 // # Recovery
 //
-// A ledger that never was written to by anybody (writes is 0 here and in the batch) takes the run id
-// as it is. Otherwise `epoch` counts up, and nobody is granted anything until LEDGER_RECOVER_MS have
-// passed and every live member has sent LEDGER_RESTORED in this epoch. Then all buckets are empty,
-// all quotas of the period used up, and if a member that the ledger remembers (it has not said
-// goodbye) is not among them, whatever was free in a line or pool with a capacity counts as taken
-// for the longest session of the tree (`lost`), since it may have granted as much; where that is
-// without limit nothing was promised. Leases end.
+// A ledger that never was written to by anybody (writes is 0 here and in the batch) takes the run
+// id as it is. Otherwise `epoch` counts up, and nobody is granted anything until LEDGER_RECOVER_MS
+// have passed and every live member has sent LEDGER_RESTORED in this epoch. Then all buckets are
+// empty, all quotas of the period used up, and if a member that the ledger remembers (it has not
+// said goodbye) is not among them, whatever was free in a line or pool with a capacity counts as
+// taken for the longest session of the tree (`lost`), since it may have granted as much; where that
+// is without limit nothing was promised. Leases end.
 enum ledger_batch_verdict {
 	LEDGER_BATCH_TAKEN = 1,
 	LEDGER_BATCH_NAME,
@@ -391,7 +400,8 @@ struct ledger_news {
 // The reply but for its entries, members and news, which are read one by one (ledger_wire.h).
 struct ledger_reply {
 	uint8_t verdict; // enum ledger_batch_verdict
-	bool is_skewed, is_recovering, is_resync; // resync: news after `cursor` are gone; read the state
+	bool is_skewed, is_recovering,
+		is_resync; // resync: news after `cursor` are gone; read the state
 	uint8_t number; // appliance number of the sender
 	uint8_t conductor; // appliance number; LEDGER_MEMBERS_MAX: none
 	uint64_t fence; // in force, or the last one that was

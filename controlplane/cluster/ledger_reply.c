@@ -1,8 +1,8 @@
 // Replies: what the ledger answered, line by line.
 //
-// A reply that breaks a rule here is none: the caller sends its batch again, and says so. Nothing in
-// it is trusted to be within bounds because our own script wrote it; somebody else may have written
-// to that Redis.
+// A reply that breaks a rule here is none: the caller sends its batch again, and says so. Nothing
+// in it is trusted to be within bounds because our own script wrote it; somebody else may have
+// written to that Redis.
 
 #include "controlplane/cluster/ledger_wire.h"
 
@@ -34,8 +34,7 @@ static bool read_name(struct ledger_wire_reader *r, char name[LEDGER_NAME_MAX + 
 		return false;
 	memcpy(name, text, len);
 	name[len] = '\0';
-	const char *letters =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+	const char *letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
 	return strspn(name, letters) == len;
 }
 
@@ -47,8 +46,7 @@ static bool read_counts(struct ledger_wire_reader *r, struct ledger_reply *reply
 	       ledger_field_number32(r, &reply->member_count) &&
 	       reply->member_count <= LEDGER_MEMBERS_MAX &&
 	       ledger_field_number32(r, &reply->news_count) &&
-	       reply->news_count <=
-		       LEDGER_NEWS_REPLY_MAX + LEDGER_ENTRIES_MAX * LEDGER_PAGE_MAX;
+	       reply->news_count <= LEDGER_NEWS_REPLY_MAX + LEDGER_ENTRIES_MAX * LEDGER_PAGE_MAX;
 }
 
 bool ledger_wire_reply(struct ledger_wire_reader *reader, const char *bytes, size_t len,

@@ -124,8 +124,7 @@ static bool put_node(struct ledger_wire_args *a, const struct ledger_entry *e)
 	       put_number(a, l->direct.period_ms) && put_number(a, n->is_line) &&
 	       put_number(a, n->sliding) && put_number(a, n->direct) &&
 	       put_number(a, n->session_s) && put_number(a, n->present_max) &&
-	       put_number(a, n->left_max) && put_number(a, n->ended_max) &&
-	       put_hex16(a, n->config);
+	       put_number(a, n->left_max) && put_number(a, n->ended_max) && put_hex16(a, n->config);
 }
 
 static bool put_correction(struct ledger_wire_args *a, const struct ledger_entry *e)

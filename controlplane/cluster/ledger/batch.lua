@@ -126,7 +126,7 @@ if self then
 			return refuse(2)
 		end
 	elseif order == self.batch then
-		local before = call('GET', P .. 'r:' .. self.number)
+		local before = call('GET', P .. 'a:' .. self.number)
 		if before then
 			return before
 		end
@@ -192,7 +192,7 @@ local function forget(n) -- what a number was before
 		end
 	end
 	call('HDEL', P .. 'names', members[n].name)
-	call('DEL', P .. 'm:' .. n, P .. 'r:' .. n)
+	call('DEL', P .. 'm:' .. n, P .. 'a:' .. n)
 end
 
 local function find_number()

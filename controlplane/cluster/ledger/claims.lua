@@ -60,7 +60,7 @@ local function become_present(line, place, poll_after)
 	local is_here = call('ZSCORE', d, place)
 	if not is_here and line.people >= line.present_max then
 		local last = call('ZREVRANGE', p, 0, 0)[1]
-		local out = max(last, place) == place and place or last
+		local out = place > last and place or last
 		local key = sub(out, 1, 16)
 		set(line, 'crowded', now < line.crowded_until and line.crowded < key and line.crowded or key)
 		set(line, 'crowded_until', now + CROWDED_MS)

@@ -46,7 +46,7 @@ for _, line in ipairs(news) do
 	reply[#reply + 1] = line
 end
 local whole = table.concat(reply, '\n')
-call('SET', P .. 'r:' .. self.number, whole)
+call('SET', P .. 'a:' .. self.number, whole)
 if #told > 0 then
 	call('PUBLISH', P .. 'news', table.concat(told, '\n'))
 end

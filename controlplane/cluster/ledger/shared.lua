@@ -5,9 +5,9 @@ local function record()
 		return STALE
 	end
 	if bytes == '' then
-		call('HDEL', P .. 'k:' .. kind, id)
+		call('HDEL', P .. 'r:' .. kind, id)
 	else
-		call('HSET', P .. 'k:' .. kind, id, bytes)
+		call('HSET', P .. 'r:' .. kind, id, bytes)
 	end
 	tell('7', kind, id, bytes)
 	return DONE
@@ -15,6 +15,9 @@ end
 
 local function code()
 	local id, spent, visitor, is_undone = arg(), arg(), arg(), arg() == '1'
+	if not line_of(id) then
+		return UNKNOWN
+	end
 	local key = P .. 'o:' .. id
 	local by = call('HGET', key, spent)
 	if is_undone then
@@ -31,6 +34,9 @@ end
 
 local function gathered()
 	local id, which, ids, most, is_over = arg(), arg(), arg(), number(), arg() == '1'
+	if not line_of(id) then
+		return UNKNOWN
+	end
 	local key = P .. 'g:' .. id .. ':' .. which
 	if is_over then
 		for n = 0, MEMBERS_MAX - 1 do
@@ -74,14 +80,12 @@ local function view()
 	return table.concat(counts, ' ')
 end
 
--- From the end of a set backwards: what is dropped meanwhile stands at its beginning.
-local function page_of(key, from, scores)
-	local items = call('ZREVRANGE', key, from, from + PAGE_MAX - 1, scores)
-	return items, #items
-end
-
+-- Sets are read from their end backwards: what is dropped meanwhile stands at their beginning.
 local function read()
 	local id, what, kind, member, from = arg(), arg(), arg(), arg(), number()
+	if what ~= '7' and not line_of(id) then
+		return UNKNOWN
+	end
 	local count = 0
 	local function item(...)
 		pages[#pages + 1] = '0 ' .. table.concat({...}, ' ')
@@ -106,10 +110,10 @@ local function read()
 		end
 		count = #items
 	elseif what == '7' then
-		local ids = call('HKEYS', P .. 'k:' .. kind)
+		local ids = call('HKEYS', P .. 'r:' .. kind)
 		table.sort(ids)
 		for i = from + 1, min(from + PAGE_MAX, #ids) do
-			item('7', kind, ids[i], call('HGET', P .. 'k:' .. kind, ids[i]))
+			item('7', kind, ids[i], call('HGET', P .. 'r:' .. kind, ids[i]))
 			count = count + 1
 		end
 	end
@@ -124,6 +128,8 @@ local function restore()
 	end
 	if seen_fence > meta.fence then
 		meta.fence = seen_fence
+		meta.conductor, meta.conductor_is, meta['until'] = MEMBERS_NONE, '', 0
+		is_conductor = false
 	end
 	if id == '00000000' then
 		return DONE
