@@ -51,7 +51,8 @@ local run, writes, appliance, entry_count = arg(), number(), number(), number()
 
 -- The book's own page: hash `meta`. Everything here is a number but for run and incarnations.
 local meta_fields = {'run', 'writes', 'epoch', 'recovering', 'since', 'missing', 'recovered',
-	'correction', 'seen', 'steady', 'news', 'conductor', 'conductor_is', 'fence', 'until', 'order'}
+	'correction', 'seen', 'steady', 'news', 'conductor', 'conductor_is', 'fence', 'until', 'order',
+	'jumped'}
 local meta = {}
 do
 	local found = call('HMGET', P .. 'meta', unpack(meta_fields))
@@ -156,6 +157,7 @@ end
 meta.run = run
 if is_lost or cursor > meta.news then
 	meta.news = max(meta.news, cursor) + NEWS_MAX + 1
+	meta.jumped = meta.news -- there are none between
 end
 if meta.recovering == 1 and not is_near(meta.since, RECOVER_MS) then
 	local is_over, is_missing = true, false

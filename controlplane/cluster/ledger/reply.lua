@@ -13,7 +13,7 @@ end
 write_nodes()
 
 local news, is_resync = {}, 0
-if cursor < meta.news - NEWS_MAX or cursor > meta.news then
+if cursor < max(meta.jumped, meta.news - NEWS_MAX) then
 	cursor, is_resync = meta.news, 1
 elseif cursor < meta.news then
 	local found = call('XRANGE', P .. 'news', '(' .. text(cursor) .. '-0', '+', 'COUNT', NEWS_REPLY_MAX)

@@ -83,7 +83,8 @@ end
 -- Sets are read from their end backwards: what is dropped meanwhile stands at their beginning.
 local function read()
 	local id, what, kind, member, from = arg(), arg(), arg(), arg(), number()
-	if what ~= '7' and not line_of(id) then
+	local line = what ~= '7' and line_of(id)
+	if line == nil then
 		return UNKNOWN
 	end
 	local count = 0
@@ -104,7 +105,7 @@ local function read()
 		count = #items
 	elseif what == '4' then
 		local items = call('LRANGE', P .. 's:' .. id .. ':' .. member, -from - PAGE_MAX, -from - 1)
-		local sum = call('HGET', P .. 'n:' .. id, 't' .. member) or '0'
+		local sum = line.f['t' .. member] or '0'
 		for _, held in ipairs(items) do
 			item('4', id, member, sum, held)
 		end

@@ -1,3 +1,8 @@
+// Crowd: what members might send, at random, each entry sound in itself.
+//
+// Tickets are few and threshold runs close behind the clock, so that the same visitors meet again
+// and again, on all members.
+
 #include "tests/sim/cluster/crowd.h"
 
 #include <assert.h>
@@ -7,6 +12,7 @@
 #include "controlplane/cluster/ledger_wire.h"
 #include "dataplane/gate/place.h"
 
+#define CROWD_YOUNG 300u // batches
 #define START_MS 1764500000000ull
 static const uint32_t line_ids[CROWD_LINES] = {0x1a, 0x2b, 0x3c, 0x4d};
 static const uint32_t node_ids[CROWD_NODES] = {0x1a, 0x2b, 0x3c, 0x4d, 0xe0, 0xf0};
@@ -78,7 +84,7 @@ static void claim(struct crowd *c, struct crowd_member *m, struct ledger_entry *
 		LEDGER_CALLED, LEDGER_DIRECT, LEDGER_DIRECT, LEDGER_RENEW, LEDGER_RENEW, LEDGER_END,
 		LEDGER_LEAVE, LEDGER_GONE, LEDGER_TAKEN};
 	e->kind = kinds[crowd_random(c, sizeof(kinds))];
-	if (e->kind == LEDGER_TAKEN && !chance(c, 200))
+	if (e->kind == LEDGER_TAKEN && (c->is_single || !chance(c, 200)))
 		e->kind = LEDGER_CALLED;
 	e->line = t->line;
 	e->claim = (struct ledger_claim){
@@ -122,12 +128,12 @@ static void threshold(struct crowd *c, struct ledger_entry *e)
 {
 	const uint32_t line = (uint32_t)crowd_random(c, CROWD_LINES);
 	const uint64_t now = cluster_ms(c) / PLACE_SLOT_MS;
-	const uint64_t back = chance(c, 50) ? 0 : crowd_random(c, 300);
+	const uint64_t back = chance(c, 300) ? 0 : crowd_random(c, 300);
 	e->kind = LEDGER_THRESHOLD;
 	e->line = line_ids[line];
 	e->threshold = (struct ledger_threshold){
 		.threshold = place_key(now - back + (chance(c, 20) ? 500 : 0), 0, 0),
-		.floor = place_key(now - back - 100 - crowd_random(c, 500), 0, 0),
+		.floor = place_key(now - back - 150 - crowd_random(c, 800), 0, 0),
 		.floor_rank = crowd_random(c, 40),
 		.coming = (uint32_t)crowd_random(c, 3),
 		.room_ahead = (uint32_t)crowd_random(c, 10),
@@ -165,7 +171,7 @@ static void node(struct crowd *c, struct ledger_entry *e)
 		.present_max = (uint32_t)crowd_random(c, 10) + 1,
 		.left_max = (uint32_t)crowd_random(c, 6) + 1,
 		.ended_max = (uint32_t)crowd_random(c, 6) + 1,
-		.config = chance(c, 700) ? 0 : 7,
+		.config = chance(c, 850) ? 0 : 7,
 	};
 	if (index == 4 || chance(c, 200))
 		n->parent = index == 4 ? 0xf0 : 0;
@@ -217,10 +223,18 @@ static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e
 {
 	const uint64_t what = crowd_random(c, 1000);
 	e->line = line_ids[crowd_random(c, CROWD_LINES)];
-	if (what < 600)
+	if (m->is_skewed && m->fence != 0 && chance(c, 300))
+		*e = (struct ledger_entry){.kind = LEDGER_CORRECTION, .correction_ms = c->ahead_ms};
+	else if (m->is_recovering && chance(c, 300))
+		e->kind = LEDGER_RESTORED;
+	else if (c->batches < CROWD_YOUNG && m->fence != 0 && chance(c, 600))
+		node(c, e); // first there must be something
+	else if (what < 600)
 		claim(c, m, e);
 	else if (what < 660)
 		slots(c, m, e);
+	else if (what < 780 && m->fence == 0 && !chance(c, 200))
+		e->kind = LEDGER_ELECT; // who is not conductor says little of what conductors say
 	else if (what < 740)
 		threshold(c, e);
 	else if (what < 780 && !c->is_settled)
@@ -281,7 +295,7 @@ static void make(struct crowd *c, struct crowd_member *m)
 	b->closed = b->time_ms / PLACE_SLOT_MS - 20;
 	memcpy(b->run, c->run, sizeof(b->run));
 	b->writes = m->writes;
-	b->count = (uint32_t)crowd_random(c, CROWD_ENTRIES + 1);
+	b->count = c->is_single ? 1 : (uint32_t)crowd_random(c, CROWD_ENTRIES + 1);
 	b->entries = m->entries;
 	memset(m->entries, 0, sizeof(m->entries));
 	memset(m->tickets, 0, sizeof(m->tickets));
@@ -293,8 +307,9 @@ const struct ledger_batch *crowd_batch(struct crowd *c, struct crowd_member **me
 {
 	struct crowd_member *m = &c->members[crowd_random(c, CROWD_MEMBERS)];
 	*member = m;
-	c->raw_ms += crowd_random(c, 100);
-	if (!c->is_calm)
+	c->batches++;
+	c->raw_ms += crowd_random(c, c->is_single ? 20 : 100);
+	if (!c->is_calm && chance(c, c->is_single ? 200 : 1000))
 		trouble(c, m);
 	if (m->batch.number == 0 || !chance(c, 50))
 		make(c, m);
@@ -343,6 +358,8 @@ void crowd_reply(struct crowd *c, struct crowd_member *m, const char *bytes, siz
 	if (reply.verdict != LEDGER_BATCH_TAKEN)
 		return;
 	m->number = reply.number;
+	m->is_skewed = reply.is_skewed;
+	m->is_recovering = reply.is_recovering;
 	m->cursor = reply.cursor;
 	m->writes = reply.writes > m->writes ? reply.writes : m->writes;
 	m->fence = reply.conductor == reply.number ? reply.fence : 0;

@@ -28,6 +28,7 @@ struct crowd_member {
 	uint64_t cursor, applied, fence, writes;
 	uint32_t tickets[CROWD_ENTRIES]; // which ticket each entry is about, + 1
 	uint8_t number;
+	bool is_skewed, is_recovering; // said the last reply
 };
 
 struct crowd {
@@ -38,9 +39,11 @@ struct crowd {
 	struct crowd_member members[CROWD_MEMBERS];
 	struct crowd_ticket tickets[CROWD_TICKETS];
 	uint64_t thresholds[CROWD_LINES];
+	uint64_t batches;
 	uint8_t blob[8];
 	bool is_calm; // no faults: clocks, losses
 	bool is_settled; // nodes are not changed any more
+	bool is_single; // one entry a batch, and nothing is granted elsewhere (LEDGER_TAKEN)
 };
 
 // All random things come from here.

@@ -25,7 +25,7 @@ end
 local m = hash(P .. 'meta')
 if m.run then
 	put('meta', m.run, m.writes, m.epoch, m.recovering, m.since, m.missing, m.recovered, m.correction,
-		m.seen, m.steady, m.news, m.conductor, m.fence, m['until'], m.order)
+		m.seen, m.steady, m.news, m.conductor, m.fence, m['until'], m.order, m.jumped)
 end
 local numbers = {}
 for name, n in pairs(hash(P .. 'names')) do

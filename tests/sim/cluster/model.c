@@ -168,8 +168,10 @@ static void look_for_losses(struct model *m, const struct ledger_batch *b)
 		m->writes = b->writes > m->writes ? b->writes : m->writes;
 	}
 	snprintf(m->run, sizeof(m->run), "%s", b->run);
-	if (is_lost || b->cursor > m->news)
+	if (is_lost || b->cursor > m->news) {
 		m->news = (b->cursor > m->news ? b->cursor : m->news) + LEDGER_NEWS_MAX + 1;
+		m->jumped = m->news;
+	}
 }
 
 static void look_for_end(struct model *m, uint32_t self)
@@ -260,7 +262,7 @@ static void print_members(const struct model *m, struct model_text *text, uint32
 static void print_news(const struct model *m, struct model_text *text, uint64_t *cursor,
 	bool *is_resync, uint32_t *count)
 {
-	*is_resync = *cursor + LEDGER_NEWS_MAX < m->news || *cursor > m->news;
+	*is_resync = *cursor + LEDGER_NEWS_MAX < m->news || *cursor < m->jumped;
 	if (*is_resync)
 		*cursor = m->news;
 	for (uint32_t i = 0; i < LEDGER_NEWS_REPLY_MAX && *cursor < m->news; i++) {

@@ -110,7 +110,7 @@ struct model {
 	// The book's own page.
 	char run[LEDGER_RUN_BYTES + 1];
 	uint64_t writes, epoch, since_ms, recovered_ms, seen_ms, steady_ms, news, fence, until_ms,
-		order;
+		order, jumped;
 	int64_t correction_ms;
 	bool is_recovering, is_missing;
 	uint8_t conductor;

@@ -38,7 +38,7 @@ static void dump_meta(const struct model *m, struct model_text *t)
 	model_print(t, " %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u %" PRIu64 " %" PRIu64,
 		m->correction_ms, m->seen_ms, m->steady_ms, m->news, m->conductor, m->fence,
 		m->until_ms);
-	model_print(t, " %" PRIu64 "\n", m->order);
+	model_print(t, " %" PRIu64 " %" PRIu64 "\n", m->order, m->jumped);
 }
 
 static void dump_members(const struct model *m, struct model_text *t)

@@ -110,13 +110,15 @@ static void compare_state(struct twins *t, const char *dump, uint64_t seed, uint
 	freeReplyObject(reply);
 }
 
-static void count(struct twins *t, const char *reply)
+static void count(struct twins *t, const char *bytes)
 {
-	unsigned kind, verdict;
-	for (const char *line = strchr(reply, '\n'); line; line = strchr(line + 1, '\n')) {
-		if (sscanf(line + 1, "%u %u", &kind, &verdict) == 2 && kind < LEDGER_KINDS &&
-			verdict < LEDGER_VERDICTS)
-			t->verdicts[kind][verdict]++;
+	struct ledger_wire_reader reader;
+	struct ledger_reply reply;
+	struct ledger_answer answer;
+	bool is_sound = ledger_wire_reply(&reader, bytes, strlen(bytes), &reply);
+	for (uint32_t i = 0; is_sound && i < reply.answer_count; i++) {
+		is_sound = ledger_wire_answer(&reader, &answer);
+		t->verdicts[answer.kind][answer.verdict] += is_sound;
 	}
 }
 
@@ -148,8 +150,8 @@ static void run(struct twins *t, const char *dump, uint64_t seed, uint64_t batch
 int main(int argc, char **argv)
 {
 	static struct twins twins;
-	const uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 10) : 8;
-	const uint64_t batches = argc > 2 ? strtoull(argv[2], NULL, 10) : 1200;
+	const uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 10) : 6;
+	const uint64_t batches = argc > 2 ? strtoull(argv[2], NULL, 10) : 400;
 	const uint64_t first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
 	char *dump = read_file(TWINS_DUMP);
 	redis_server_start(&twins.server);
