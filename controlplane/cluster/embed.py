@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Makes a C file of the ledger's script: embed.py OUTPUT PART...; the parts in order, as one text."""
+"""Makes a C file of the ledger's script: embed.py OUTPUT PART..., the parts in order."""
 import sys
 
 output, parts = sys.argv[1], sys.argv[2:]
