@@ -158,6 +158,45 @@ static void measure(struct speed *s, const char *what, uint32_t line, uint32_t s
 		granted > 0 ? ", granted" : ", next");
 }
 
+// What an item of a key costs, of what has been filled by now.
+static void weigh(struct speed *s, const char *key, const char *counts)
+{
+	char name[64];
+	snprintf(name, sizeof(name), PREFIX "%s", key);
+	redisReply *bytes = redis_server_do(
+		&s->server, 5, (const char *[]){"MEMORY", "USAGE", name, "SAMPLES", "0"}, NULL);
+	redisReply *count = redis_server_do(&s->server, 2, (const char *[]){counts, name}, NULL);
+	printf("%-24s %8lld items, %6.1f bytes each\n", key, count->integer,
+		count->integer > 0 ? (double)bytes->integer / (double)count->integer : 0);
+	freeReplyObject(bytes);
+	freeReplyObject(count);
+}
+
+// A slot in a list of its own, 32 in a list: as they come in a turn with few and with many.
+static void add_slots(struct speed *s, uint32_t line, uint32_t size)
+{
+	for (uint32_t i = 0; i < 8192; i += size) {
+		s->entries[i / size % ENTRIES_MAX] = (struct ledger_entry){
+			.kind = LEDGER_SLOTS, .line = line, .slots = {.count = size}};
+		s->batch.count = i / size % ENTRIES_MAX + 1;
+		if (s->batch.count == ENTRIES_MAX || i + size == 8192)
+			send_batch(s);
+	}
+}
+
+static void weigh_all(struct speed *s)
+{
+	static const struct {
+		const char *key, *counts;
+	} keys[] = {{"v:00000001", "HLEN"}, {"e:00000001", "ZCARD"}, {"c:00000001", "ZCARD"},
+		{"p:00000001", "ZCARD"}, {"d:00000001", "ZCARD"}, {"s:00000001:0", "LLEN"},
+		{"s:00000010:0", "LLEN"}, {"news", "XLEN"}, {"n:00000001", "HLEN"}};
+	add_slots(s, 0x1, 1);
+	add_slots(s, 0x10, 32);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		weigh(s, keys[i].key, keys[i].counts);
+}
+
 int main(void)
 {
 	static struct speed s = {.batch = {.name = "a1",
@@ -181,6 +220,7 @@ int main(void)
 	send_one(&s, s.entries[0]);
 	for (uint32_t i = 0; i < 3; i++)
 		measure(&s, "a line alone, full", 1, sizes[i]);
+	weigh_all(&s);
 	redis_server_stop(&s.server);
 	return 0;
 }
