@@ -6,10 +6,10 @@
 // absent comes from key_table. A value that cannot be read leaves its default behind, so that one
 // mistake is one error and the rules can still look at the rest.
 
+#include "config/load.h"
 #include "config/check.h"
 #include "config/config.h"
 #include "config/key.h"
-#include "config/load.h"
 #include "config/reading.h"
 #include "config/report.h"
 #include "config/tree.h"
@@ -351,7 +351,8 @@ void load_map(struct reading *r, const struct key_scope *scope, const struct tre
 		else
 			given[key - scope->table] = node;
 	}
-	for (const struct key *key = scope->table; key < scope->table + *scope->table_count; key++) {
+	for (const struct key *key = scope->table; key < scope->table + *scope->table_count;
+		key++) {
 		if (key->scope != scope)
 			continue;
 		if (given[key - scope->table])

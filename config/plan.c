@@ -38,8 +38,8 @@ static void check_room(struct reading *r, const struct plan *plan, const struct 
 		reading_fail(r, room, "sliding", READING_WHOLE,
 			"needs a stay, or passes never end; allowed: true with `stay`");
 	if (!plan->pool && room->priority > 1)
-		reading_fail(r, room, "priority", READING_WHOLE,
-			"needs a pool; allowed: with `pool`");
+		reading_fail(
+			r, room, "priority", READING_WHOLE, "needs a pool; allowed: with `pool`");
 	if (!plan->pool && room->weight > 1)
 		reading_fail(
 			r, room, "weight", READING_WHOLE, "needs a pool; allowed: with `pool`");

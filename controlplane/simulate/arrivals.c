@@ -43,7 +43,8 @@ static void advance(struct arrivals_wave *w)
 	const double u = 1 - dice_share(&w->dice);
 	w->past += (1 - w->past) * (1 - pow(u, 1.0 / (double)w->left));
 	const double time = arrivals_when(w->plan->shape, w->past < 1 ? w->past : 1);
-	w->next_ms = (uint32_t)(1000.0 * ((double)w->plan->from_s + time * (double)w->plan->over_s));
+	w->next_ms =
+		(uint32_t)(1000.0 * ((double)w->plan->from_s + time * (double)w->plan->over_s));
 }
 
 struct arrivals *arrivals_create(const struct plan *plan, uint64_t seed)

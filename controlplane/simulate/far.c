@@ -11,7 +11,8 @@
 
 #define STEPS 32 // of jitter and of the phase within a second, when the table is worked out
 
-static_assert(PACE_MAX_S + PACE_MAX_S / FAR_JITTER + 5 + 2 < FAR_BINS, "the ring holds every interval");
+static_assert(
+	PACE_MAX_S + PACE_MAX_S / FAR_JITTER + 5 + 2 < FAR_BINS, "the ring holds every interval");
 
 // The poll_after that a row stands for: from *least to the value returned, each as likely.
 static uint32_t row_range(uint32_t row, uint32_t *least)
@@ -40,7 +41,8 @@ void far_pace_init(struct far_pace *p, uint32_t round_trip_ms, uint32_t idle_ms)
 		for (uint32_t told = least; told <= most; told++)
 			for (uint32_t i = 0; i < STEPS; i++)
 				add_interval(p, row,
-					told * (1 + (i + 0.5) / STEPS / FAR_JITTER) + round_trip_ms / 1000.0,
+					told * (1 + (i + 0.5) / STEPS / FAR_JITTER) +
+						round_trip_ms / 1000.0,
 					idle_ms / 1000.0);
 		for (uint32_t bin = 0; bin < FAR_BINS; bin++)
 			p->share[row][bin] /= count;

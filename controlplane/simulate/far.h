@@ -81,7 +81,8 @@ void far_add(struct far *f, bool shows, uint32_t row);
 // Those without a place have one, or are gone (`places` false).
 void far_place(struct far *f, bool places);
 
-// The second is over, and the next one begins. Of the line: the rank of its threshold, and wait_high.
+// The second is over, and the next one begins. Of the line: the rank of its threshold, and
+// wait_high.
 struct far_polls far_second(struct far *f, uint64_t threshold_rank, uint64_t wait_high);
 
 // The first of all is called, `ms` after the second's beginning. Returns after how many ms it polls

@@ -1,6 +1,6 @@
-// The steps are those of controlplane/draws/, without files, store and barriers: place_gather(), the
-// hashes of those who join, place_gather_end(), the list, place_drawn(). Who got which place is read
-// from the list as a worker does, key and rank.
+// The steps are those of controlplane/draws/, without files, store and barriers: place_gather(),
+// the hashes of those who join, place_gather_end(), the list, place_drawn(). Who got which place is
+// read from the list as a worker does, key and rank.
 
 #include "controlplane/simulate/opening.h"
 
@@ -78,8 +78,7 @@ static int draw(struct play *p, struct play_room *room)
 {
 	struct draw_list *list = &room->drawn;
 	const uint64_t now_ms = play_cluster_ms(p), count = room->rank_count;
-	const uint64_t end =
-		place_gather_end(room->line, room->first_slot, now_ms / PLACE_SLOT_MS);
+	const uint64_t end = place_gather_end(room->line, room->first_slot, now_ms / PLACE_SLOT_MS);
 	if (list_hashes(p, room, count) < 0)
 		return -ENOMEM;
 	room->draws = calloc(1, sizeof(*room->draws) + sizeof(room->draws->lists[0]));

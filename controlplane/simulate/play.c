@@ -1,6 +1,6 @@
-// Turns, in the order of controller.h, and the agenda: a ring of turns, each with a list of those who
-// do something in it. What lies further ahead than the ring is long stays in its place until its
-// round comes.
+// Turns, in the order of controller.h, and the agenda: a ring of turns, each with a list of those
+// who do something in it. What lies further ahead than the ring is long stays in its place until
+// its round comes.
 
 #include "controlplane/simulate/play.h"
 
@@ -223,8 +223,8 @@ static void answer_later_ones(struct play *p)
 	for (bool has_answered = true; has_answered;) {
 		has_answered = false;
 		for (uint32_t i = 0; i < p->room_count; i++)
-			while (controller_later(p->rooms[i].controller, play_cluster_ms(p), &answer,
-				&worker)) {
+			while (controller_later(
+				p->rooms[i].controller, play_cluster_ms(p), &answer, &worker)) {
 				visitor_answer(p, &answer);
 				has_answered = true;
 			}
@@ -254,17 +254,25 @@ static int turn(struct play *p)
 
 // --- seconds
 
+// Connections of those inside: all, or those who have just loaded a page.
+static float browsing(const struct play *p, const struct play_room *room)
+{
+	const float every_ms = 1000 * (float)room->plan->view_every_s;
+	const float idle_ms = (float)p->plan->traffic->idle_timeout_ms;
+	return (float)room->view.sessions * (idle_ms < every_ms ? idle_ms / every_ms : 1);
+}
+
 static void see(struct play *p, struct play_room *room)
 {
 	struct play_second *second = play_second(p, room);
-	const struct far_polls far = far_second(room->far,
-		atomic_load(&room->line->threshold_rank), atomic_load(&room->line->wait_high));
+	const struct far_polls far = far_second(room->far, atomic_load(&room->line->threshold_rank),
+		atomic_load(&room->line->wait_high));
 	controller_look(room->controller, play_cluster_ms(p), &room->view);
 	second->waiting = room->waiting;
 	second->inside = (uint32_t)room->view.sessions;
 	second->polls += (float)far.polls;
 	second->fresh = (float)far.fresh + (float)second->came;
-	second->open = (float)far.open;
+	second->open = (float)far.open + (float)room->view.present + browsing(p, room);
 	if (second->waiting > room->waiting_max)
 		room->waiting_max = second->waiting;
 	if (second->inside > room->inside_max)

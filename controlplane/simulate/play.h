@@ -1,11 +1,11 @@
 // Play: a plan in virtual time, by the product's own places, draw and controller.
 //
-// Everybody who comes is somebody here, from the arrival to the end of the session. Turns of control
-// are those of controller.h, one every `turn_ms`; within a turn things happen in no finer order. Who
-// draws a ticket gets its key from place_mint(), who gathers from the draw; when the threshold has
-// passed the key, its visitor polls, claims, comes again as told, is granted, stays, ends. Only the
-// polls of those who are not called yet are played in bulk (far.h). Store, workers and network never
-// fail here and cost no time; several appliances are one line, as in the product.
+// Everybody who comes is somebody here, from the arrival to the end of the session. Turns of
+// control are those of controller.h, one every `turn_ms`; within a turn things happen in no finer
+// order. Who draws a ticket gets its key from place_mint(), who gathers from the draw; when the
+// threshold has passed the key, its visitor polls, claims, comes again as told, is granted, stays,
+// ends. Only the polls of those who are not called yet are played in bulk (far.h). Store, workers
+// and network never fail here and cost no time; several appliances are one line, as in the product.
 //
 //   arrivals ─▶ visitor ─▶ place · draw ─▶ far ─(threshold)─▶ agenda ─▶ claims ─▶ controller
 //                                           │                                        │

@@ -136,8 +136,7 @@ void visitor_call(struct play *p, struct play_room *room)
 		const uint32_t who = room->by_rank[room->called++];
 		const struct play_person *person = &p->people[who];
 		assert(person->key < threshold);
-		const uint32_t ms =
-			far_call(room->far, person->shows, p->now_ms % 1000, &p->dice);
+		const uint32_t ms = far_call(room->far, person->shows, p->now_ms % 1000, &p->dice);
 		if (person->shows)
 			play_at(p, who, ms);
 	}
@@ -210,7 +209,8 @@ static void use(struct play *p, uint32_t who)
 	const uint64_t session = controller_session(room->controller, visitor_id(who), &expires);
 	if (session != 0)
 		claim(p, who,
-			(struct claim){.kind = CLAIM_RENEW, .session = session, .expires = expires});
+			(struct claim){
+				.kind = CLAIM_RENEW, .session = session, .expires = expires});
 }
 
 void visitor_act(struct play *p, uint32_t who)
