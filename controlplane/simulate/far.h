@@ -24,7 +24,7 @@
 #define FAR_BINS 80u // s; above PACE_MAX_S, a tenth, and the longest way there and back
 #define FAR_JITTER 10u // the page asks up to one part in so many later than it was told
 #define FAR_COHORTS_MAX 4096u // full: cohorts are halved no more
-#define FAR_NEWCOMERS 1024u // a line is cut into so many, as people come
+#define FAR_NEWCOMERS 512u // a line is cut into so many, as people come
 #define FAR_REST (PACE_MAX_S + 1) // rows besides those of poll_after: while doors are closed,
 #define FAR_FIRST (PACE_MAX_S + 2) // and for those who have just come to them
 #define FAR_ROWS (PACE_MAX_S + 3)

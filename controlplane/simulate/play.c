@@ -21,7 +21,7 @@
 #define PRESENT_MAX 65536u // as sluice.yaml has it
 #define LATER_MAX 4096u // as rooms.c has it
 #define SESSIONS_LEAST 8192u // the guess of how many are known at once, at least
-#define MINUTES_KEPT_S 240 // of a used ticket beyond the claim window, until floor has passed it
+#define KEPT_S 90 // of a used ticket beyond the claim window, until floor has passed it
 #define SECONDS_FIRST 4096u
 
 static_assert(START_MS % 86400000 == 0, "midnight");
@@ -74,18 +74,18 @@ static double per_second(const struct config_rate *rate)
 	return rate->count ? (double)rate->count * 1000 / (double)rate->period_ms : INFINITY;
 }
 
-// How many sessions and used tickets a room has at once: a guess, doubled if it was too low.
+// How many sessions and used tickets a room has at once: a guess, doubled if it was too low. Close
+// to it the controller's tables stay in the caches.
 static uint32_t sessions_max_of(const struct play *p, const struct play_room *room)
 {
 	const struct plan_room *plan = room->plan;
 	const double stay_s = (double)(plan->stay_s ? plan->stay_s : plan->session_s);
-	const double kept_s = (double)plan->claim_s + MINUTES_KEPT_S;
-	const double inside = plan->capacity ? (double)plan->capacity : INFINITY;
-	const double by_rate = per_second(&plan->rate) * ((double)plan->session_s + kept_s);
-	const double by_capacity = inside * (1 + 2 * kept_s / stay_s);
-	double most = SESSIONS_LEAST + 2 * fmin(by_rate, by_capacity);
-	most = ldexp(most, (int)p->patience);
-	return (uint32_t)fmin(most, (double)room->rank_max + 1);
+	const double capacity = plan->capacity ? (double)plan->capacity : INFINITY;
+	const double rate = fmin(per_second(&plan->rate), capacity / stay_s);
+	const double inside = fmin(capacity, per_second(&plan->rate) * (double)plan->session_s);
+	const double used = rate * ((double)plan->claim_s + KEPT_S);
+	const double guess = SESSIONS_LEAST + 1.1 * (inside + used);
+	return (uint32_t)fmin(ldexp(guess, (int)p->patience), (double)room->rank_max + 1);
 }
 
 static struct controller_limits limits_of(const struct plan_room *plan)
@@ -234,8 +234,6 @@ static void answer_later_ones(struct play *p)
 static int turn(struct play *p)
 {
 	const struct controller_change *changes;
-	p->turn++;
-	p->now_ms += p->turn_ms;
 	for (uint32_t i = 0; i < p->room_count; i++)
 		if (opening_turn(p, &p->rooms[i]) < 0)
 			return -ENOMEM;
@@ -249,6 +247,8 @@ static int turn(struct play *p)
 		controller_publish(p->rooms[i].controller, false, play_cluster_ms(p));
 		visitor_call(p, &p->rooms[i]);
 	}
+	p->turn++;
+	p->now_ms += p->turn_ms;
 	return 0;
 }
 

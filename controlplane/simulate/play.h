@@ -92,7 +92,7 @@ struct play {
 	struct far_pace pace;
 	uint64_t dice;
 	uint32_t turn_ms, turn;
-	uint32_t now_ms; // since the beginning: the end of the turn
+	uint32_t now_ms; // since the beginning, of the turn
 	uint32_t second_count, second_max; // of each room
 	bool is_full; // of sessions: they were bounded too low
 	uint32_t patience; // twice the guess so many times

@@ -60,6 +60,7 @@ static const char style[] =
 	".right{text-anchor:end}.middle{text-anchor:middle}\n"
 	".grid{stroke:var(--grid)}.axis{stroke:var(--soft)}\n"
 	".door{stroke:var(--soft);stroke-dasharray:2 4}\n"
+	".halo{paint-order:stroke;stroke:var(--paper);stroke-width:4px}\n"
 	".line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}\n"
 	".c0{stroke:var(--c0)}.c1{stroke:var(--c1);stroke-dasharray:9 4}"
 	".c2{stroke:var(--c2);stroke-dasharray:3 4}.c3{stroke:var(--c3);stroke-dasharray:12 4 2 4}"
@@ -169,8 +170,9 @@ static void draw_doors(const struct plot *g, bool is_labelled)
 		fprintf(g->out, "<path class=\"door\" d=\"M%.1f %.1fv%.1f\"/>\n", x_of(g, opens_s),
 			g->top, PLOT);
 		if (is_labelled)
-			fprintf(g->out, "<text x=\"%.1f\" y=\"%.1f\">doors open</text>\n",
-				x_of(g, opens_s) + 6, g->top + 12);
+			fprintf(g->out,
+				"<text class=\"halo\" x=\"%.1f\" y=\"%.1f\">doors open</text>\n",
+				x_of(g, opens_s) + 6, g->top + PLOT - 8);
 	}
 }
 
@@ -194,6 +196,8 @@ static void draw_line(const struct plot *g, const struct line *line, uint32_t co
 static void draw_legend(const struct plot *g, const struct panel *panel)
 {
 	double x = WIDTH - RIGHT;
+	if (panel->line_count == 1)
+		return; // the heading says it
 	for (uint32_t i = panel->line_count; i-- > 0;) {
 		const char *name = panel->lines[i].name;
 		x -= 7.0 * (double)strlen(name);
@@ -215,9 +219,9 @@ static void draw_panel(struct plot *g, const struct panel *panel, uint32_t index
 	fputs("</text>\n", g->out);
 	draw_legend(g, panel);
 	draw_grid(g, most, step, panel->unit);
-	draw_doors(g, index == 0);
 	for (uint32_t i = 0; i < panel->line_count; i++)
 		draw_line(g, &panel->lines[i], i, most);
+	draw_doors(g, panel->unit == UNIT_TIME);
 }
 
 // --- what the panels show
@@ -328,16 +332,17 @@ static void draw_times(const struct plot *g)
 static void draw_title(const struct plot *g)
 {
 	const struct result *r = g->result;
+	char text[RESULT_TEXT_BYTES];
 	uint64_t people = 0;
 	for (uint32_t i = 0; i < r->room_count; i++)
 		people += r->rooms[i].people;
 	fprintf(g->out, "<text class=\"title\" x=\"%.1f\" y=\"34\">", LEFT);
 	escape(r->plan->title, g->out);
 	fprintf(g->out,
-		"</text>\n<text x=\"%.1f\" y=\"56\">%lu people come; %u appliance%s needed, %lu to "
+		"</text>\n<text x=\"%.1f\" y=\"56\">%s people come; %u appliance%s needed, %lu to "
 		"spare; hours and minutes from the plan's beginning; seed %lu</text>\n",
-		LEFT, people, r->needed, r->needed == 1 ? "" : "s", r->plan->appliance->spare,
-		r->seed);
+		LEFT, result_number((double)people, text), r->needed, r->needed == 1 ? "" : "s",
+		r->plan->appliance->spare, r->seed);
 }
 
 static int gather_rows(struct plot *g)

@@ -5,35 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBER_BYTES 32
-
-// 1234567 as "1,234,567".
-static const char *grouped(double number, char text[NUMBER_BYTES])
-{
-	char digits[NUMBER_BYTES];
-	const int len = snprintf(digits, sizeof(digits), "%.0f", number);
-	char *to = text;
-	for (int i = 0; i < len; i++) {
-		if (i > 0 && (len - i) % 3 == 0)
-			*to++ = ',';
-		*to++ = digits[i];
-	}
-	*to = '\0';
-	return text;
-}
-
 // Seconds of the plan as "1:02:03".
-static const char *moment(uint32_t seconds, char text[NUMBER_BYTES])
+static const char *moment(uint32_t seconds, char text[RESULT_TEXT_BYTES])
 {
-	snprintf(text, NUMBER_BYTES, "%u:%02u:%02u", seconds / 3600, seconds / 60 % 60,
+	snprintf(text, RESULT_TEXT_BYTES, "%u:%02u:%02u", seconds / 3600, seconds / 60 % 60,
 		seconds % 60);
 	return text;
 }
 
 static void print_count(const char *name, double number, FILE *out)
 {
-	char text[NUMBER_BYTES];
-	fprintf(out, "  %-18s %12s\n", name, grouped(number, text));
+	char text[RESULT_TEXT_BYTES];
+	fprintf(out, "  %-18s %12s\n", name, result_number(number, text));
 }
 
 static void print_time(const char *name, double seconds, FILE *out)
@@ -44,7 +27,7 @@ static void print_time(const char *name, double seconds, FILE *out)
 
 static void print_room(const struct result_room *room, FILE *out)
 {
-	char text[NUMBER_BYTES];
+	char text[RESULT_TEXT_BYTES];
 	fprintf(out, "\n%s\n", room->name);
 	print_count("people came", room->people, out);
 	print_count("drew a ticket", room->tickets, out);
@@ -65,11 +48,12 @@ static void print_room(const struct result_room *room, FILE *out)
 
 static void print_row(const struct result_row *row, FILE *out)
 {
-	char from[NUMBER_BYTES], n[5][NUMBER_BYTES], w[3][RESULT_TEXT_BYTES];
+	char from[RESULT_TEXT_BYTES], n[5][RESULT_TEXT_BYTES], w[3][RESULT_TEXT_BYTES];
 	fprintf(out, "%8s %10s %10s %10s %10s %9s %8.1f  %9s %9s %9s%s\n",
-		moment(row->from_s, from), grouped(row->came, n[0]), grouped(row->admitted, n[1]),
-		grouped(row->waiting, n[2]), grouped(row->inside, n[3]), grouped(row->polls, n[4]),
-		row->mbit, result_time(row->wait.p50, w[0]), result_time(row->wait.p90, w[1]),
+		moment(row->from_s, from), result_number(row->came, n[0]),
+		result_number(row->admitted, n[1]), result_number(row->waiting, n[2]),
+		result_number(row->inside, n[3]), result_number(row->polls, n[4]), row->mbit,
+		result_time(row->wait.p50, w[0]), result_time(row->wait.p90, w[1]),
 		result_time(row->wait.p99, w[2]), row->unserved > 0 ? " *" : "");
 }
 
@@ -94,16 +78,16 @@ static int print_rows(const struct result *r, const struct play *p, FILE *out)
 static void print_needs(const struct result *r, FILE *out)
 {
 	const struct plan_appliance *each = r->plan->appliance;
-	char peak[NUMBER_BYTES], at[NUMBER_BYTES], carries[NUMBER_BYTES];
+	char peak[RESULT_TEXT_BYTES], at[RESULT_TEXT_BYTES], carries[RESULT_TEXT_BYTES];
 	fprintf(out, "\n%-16s %20s %10s %20s %11s\n", "load", "busiest second", "at", "one carries",
 		"appliances");
 	for (uint32_t i = 0; i < RESULT_LOAD_COUNT; i++) {
 		const struct result_need *need = &r->needs[i];
-		char with_unit[2][2 * NUMBER_BYTES];
-		snprintf(with_unit[0], sizeof(with_unit[0]), "%s%s", grouped(need->peak, peak),
-			need->unit);
-		snprintf(with_unit[1], sizeof(with_unit[1]), "%s%s", grouped(need->each, carries),
-			need->unit);
+		char with_unit[2][2 * RESULT_TEXT_BYTES];
+		snprintf(with_unit[0], sizeof(with_unit[0]), "%s%s",
+			result_number(need->peak, peak), need->unit);
+		snprintf(with_unit[1], sizeof(with_unit[1]), "%s%s",
+			result_number(need->each, carries), need->unit);
 		fprintf(out, "%-16s %20s %10s %20s %11u\n", need->name, with_unit[0],
 			moment(need->at_s, at), with_unit[1], need->appliances);
 	}
@@ -118,7 +102,7 @@ static void print_needs(const struct result *r, FILE *out)
 
 int report_table(const struct result *r, const struct play *p, FILE *out)
 {
-	char text[NUMBER_BYTES];
+	char text[RESULT_TEXT_BYTES];
 	fprintf(out, "%s\n", r->plan->title);
 	fprintf(out, "seed %lu; played %s\n", r->seed, moment(r->lasted_s, text));
 	int ret = print_rows(r, p, out);

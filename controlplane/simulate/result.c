@@ -262,3 +262,17 @@ const char *result_time(double seconds, char text[RESULT_TEXT_BYTES])
 		snprintf(text, RESULT_TEXT_BYTES, "%u h %02u", whole / 3600, whole % 3600 / 60);
 	return text;
 }
+
+const char *result_number(double number, char text[RESULT_TEXT_BYTES])
+{
+	char digits[RESULT_TEXT_BYTES / 2];
+	const int len = snprintf(digits, sizeof(digits), "%.0f", number);
+	char *to = text;
+	for (int i = 0; i < len; i++) {
+		if (i > 0 && (len - i) % 3 == 0)
+			*to++ = ',';
+		*to++ = digits[i];
+	}
+	*to = '\0';
+	return text;
+}

@@ -82,3 +82,6 @@ int result_rows(const struct result *r, const struct play *p, int room, uint32_t
 // Seconds as people say them: "45 s", "12 min", "3 h 05". Returns `text`.
 #define RESULT_TEXT_BYTES 32
 const char *result_time(double seconds, char text[RESULT_TEXT_BYTES]);
+
+// A whole number with commas: "1,234,567". Returns `text`.
+const char *result_number(double number, char text[RESULT_TEXT_BYTES]);
