@@ -106,3 +106,6 @@ int plan_read(const char *path, const char *text, size_t len, struct plan **plan
 
 // Accepts NULL.
 void plan_destroy(struct plan *plan);
+
+// The table of a plan's keys, as a grid for people.
+void plan_print_keys(FILE *out);

@@ -2,6 +2,7 @@
 
 #include "controlplane/cli/cli.h"
 
+#include "config/plan.h"
 #include "controlplane/admin/admin.h"
 #include "controlplane/cli/client.h"
 #include "controlplane/cli/command.h"
@@ -100,6 +101,8 @@ static int keys(const struct cli *cli)
 		config_print_manual(stdout);
 	else if (strcmp(form, "example") == 0)
 		config_print_example(stdout);
+	else if (strcmp(form, "plan") == 0)
+		plan_print_keys(stdout);
 	else if (cli->is_json)
 		config_print_json(stdout);
 	else

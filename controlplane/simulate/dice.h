@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+// 64 random bits.
 static inline uint64_t dice_next(uint64_t *dice)
 {
 	uint64_t z = *dice += 0x9e3779b97f4a7c15ull;

@@ -12,4 +12,5 @@ int opening_turn(struct play *p, struct play_room *room);
 // Somebody gathers.
 void opening_join(struct play *p, struct play_room *room, uint32_t who);
 
+// Free what a draw took.
 void opening_fini(struct play_room *room);

@@ -5,8 +5,8 @@
 
 #include "controlplane/pages/folder.h"
 #include "dataplane/gate/answer.h"
+#include "dataplane/gate/page.h"
 #include "dataplane/gate/rooms.h"
-#include "dataplane/http/accept.h"
 
 #include <string.h>
 
