@@ -558,6 +558,7 @@ static void a_full_window_wakes_control(void **state)
 	for (int i = 0; i < 6; i++) {
 		arrive();
 		assert_int_equal(gather_is_full(ids), i >= 3);
+		assert_int_equal(draws_is_busy(draws), i >= 3);
 	}
 	wish.full_at = 0; // by time now
 	turn();
