@@ -71,8 +71,22 @@ enum config_event_order {
 	CONFIG_EVENT_ORDER_WINDOW,
 };
 
+enum config_event_mode {
+	CONFIG_EVENT_MODE_ROOM, // the room's; behind it those of enum config_mode
+};
+
 enum config_on_store_loss {
-	CONFIG_ON_STORE_LOSS_HOLD,
+	CONFIG_ON_STORE_LOSS_HOLD, // nobody new is let in, everyone keeps the place
+	CONFIG_ON_STORE_LOSS_SHARE, // this appliance's share of the rate
+	CONFIG_ON_STORE_LOSS_OPEN, // everyone is let in
+	CONFIG_ON_STORE_LOSS_REJECT, // newcomers are turned away
+};
+
+enum config_store_kind {
+	CONFIG_STORE_EMBEDDED,
+	CONFIG_STORE_REDIS, // one server
+	CONFIG_STORE_SENTINEL, // sentinels, who know the server
+	CONFIG_STORE_UNIX, // one server, by its socket
 };
 
 // Where something listens. IPv4 is stored mapped (::ffff:a.b.c.d).
@@ -136,6 +150,25 @@ struct config_servers {
 	struct config_server *at;
 };
 
+#define CONFIG_SENTINELS_MAX 16
+
+// Where what must last is kept. An absent user is NULL, and db 0.
+struct config_store {
+	const char *text; // as written
+	enum config_store_kind kind;
+	const char *user;
+	struct config_servers servers; // the one, or the sentinels; none for a socket
+	const char *name; // of the primary among sentinels, or the path of the socket; else NULL
+	uint64_t db;
+};
+
+// This appliance among others.
+struct config_cluster {
+	const char *appliance;
+	uint64_t sync_ms;
+	const char *key_file;
+};
+
 struct config_interfaces {
 	uint32_t count;
 	struct config_interface *at;
@@ -164,6 +197,7 @@ struct config_ports {
 struct config_dpdk {
 	enum config_hugepages hugepages;
 	uint64_t resets; // in a second and worker; 0: as many as it has connections
+	uint64_t idle_sleep_us; // at a time, of a worker with nothing to do; 0: it polls
 	struct config_ports ports;
 };
 
@@ -242,6 +276,8 @@ struct config_event {
 	uint64_t session_s;
 	enum config_event_order order;
 	struct config_window window;
+	enum config_event_mode mode;
+	const char *pages, *pages_language;
 	const char *message;
 };
 
@@ -360,6 +396,9 @@ struct config {
 	uint64_t left_max; // per room
 	uint64_t ended_max;
 	uint64_t gathered_max; // per room
+	struct config_store store;
+	const char *store_password_file; // NULL: none
+	struct config_cluster *cluster; // NULL: alone
 	struct config_pools pools;
 	struct config_sites sites;
 };
@@ -425,6 +464,10 @@ struct config_machine {
 	// What is wrong with a file of certificates (NULL: the system's), beginning with its name;
 	// NULL: nothing. Without this function such files are not looked at.
 	const char *(*ca_error)(const char *path);
+	// What is wrong with the file of a password, or of a cluster's key; NULL: nothing.
+	// Likewise.
+	const char *(*password_error)(const char *path);
+	const char *(*cluster_key_error)(const char *path);
 	uint64_t hugepages, hugepages_free; // of the size that most memory is set aside in
 	uint64_t hugepage_bytes;
 	// Whether something is wrong with a certificate and its key. Likewise.
@@ -433,6 +476,10 @@ struct config_machine {
 	// How many errors are in the templates of a folder; each is said. Likewise.
 	uint32_t (*pages_check)(
 		const char *path, const char *language, config_say *say, void *context);
+	// What is to be done meanwhile: called before each folder, of which one takes milliseconds;
+	// NULL: nothing.
+	void (*turn)(void *context);
+	void *turn_context;
 	struct config_bill bill; // no rows: memory is not checked
 };
 
@@ -498,8 +545,19 @@ uint64_t config_bill_total(
 const char *config_pages(const struct config_site *site, const struct config_room *room);
 const char *config_pages_language(const struct config_site *site, const struct config_room *room);
 
+// No configuration of that many sites, rooms and events has more of them.
+uint64_t config_pages_most(const struct config *config);
+
 // Whether people may gather in the room, before its doors open or in windows.
 bool config_room_gathers(const struct config_room *room);
+
+// The room as it is while an event is under way (NULL: none): with what that overrides, but for its
+// times and its message.
+struct config_room config_room_during(
+	const struct config_room *room, const struct config_event *event);
+
+// The same by the event's place in the list from 1; 0: none is under way.
+struct config_room config_room_during_nth(const struct config_room *room, uint32_t nth);
 
 // The pool of that name, or NULL.
 const struct config_pool *config_find_pool(const struct config *config, const char *name);
