@@ -146,15 +146,34 @@ void tcp_turn(struct tcp *t, uint64_t now_us, struct stream_event *events, int e
 	set_gauges(t, wait_expire(t->waits, t->now_ms));
 }
 
-// Returns whether there seems to be one.
-static bool prefetch_conn(const struct tcp *t, uint64_t hash)
+// Returns what seems to be the connection, or NULL.
+static const struct tcp_conn *prefetch_conn(const struct tcp *t, uint64_t hash)
 {
 	uint32_t at = 0, index;
 	if (!flows_next(t->flows, hash, &at, &index))
-		return false;
+		return NULL;
 	__builtin_prefetch(&t->conns[index], 1);
 	__builtin_prefetch(&t->conns[index].snd_wnd, 1);
-	return true;
+	return &t->conns[index];
+}
+
+// What hangs on it, below and above: what an acknowledgement changes, and who reads what came.
+static void prefetch_work(const struct tcp *t, const struct tcp_conn *c)
+{
+	const struct tcp_work *work = work_of(t, c);
+	__builtin_prefetch(c->stream.user, 1);
+	if (!work)
+		return;
+	__builtin_prefetch(work, 1);
+	__builtin_prefetch(&work->send.sent_ms, 1);
+}
+
+// What it has in flight, which is about to be dropped.
+static void prefetch_queue(const struct tcp *t, const struct tcp_conn *c)
+{
+	const struct tcp_work *work = work_of(t, c);
+	if (work)
+		chunks_fetch(&t->send_chunks, &work->send.queue);
 }
 
 // As wait_find() wants it.
@@ -166,11 +185,20 @@ static uint64_t tuple_of(uint64_t hash)
 // What is to be looked at for each segment of a burst, all of them a step further at a time.
 static void prefetch_all(const struct tcp *t, const uint64_t *hashes, unsigned count)
 {
+	const struct tcp_conn *known[TCP_BURST_MAX];
 	uint64_t strangers[TCP_BURST_MAX];
-	unsigned stranger_count = 0;
-	for (unsigned i = 0; i < count; i++)
-		if (!prefetch_conn(t, hashes[i]))
+	unsigned known_count = 0, stranger_count = 0;
+	for (unsigned i = 0; i < count; i++) {
+		known[known_count] = prefetch_conn(t, hashes[i]);
+		if (known[known_count])
+			known_count++;
+		else
 			strangers[stranger_count++] = tuple_of(hashes[i]);
+	}
+	for (unsigned i = 0; i < known_count; i++)
+		prefetch_work(t, known[i]);
+	for (unsigned i = 0; i < known_count; i++)
+		prefetch_queue(t, known[i]);
 	for (unsigned step = 0; step < WAIT_STEPS; step++)
 		for (unsigned i = 0; i < stranger_count; i++)
 			wait_prefetch(t->waits, strangers[i], step);
