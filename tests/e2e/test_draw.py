@@ -327,6 +327,7 @@ def test_an_event_overrides_its_room(make, visitor):
     assert all("GALA" in one.get("/derby/").text for one in people)
     now = sluice.show("room", "derby")
     assert (now["event"], now["mode"], now["capacity"]) == ("gala", "always", 3)
+    assert now["order"] == "window" and now["opens"] == now["gathers"] < time.time()
     wait_for(lambda: all(one["state"] == "admitted" for one in states(people)), 20, 0.3)
     assert draw_of(people[0])["count"] >= 1  # by windows, as the event wants it
     assert all(token(one.passed())["expires"] < time.time() + 92 for one in people)
@@ -338,6 +339,7 @@ def test_an_event_overrides_its_room(make, visitor):
     assert "GALA" not in newcomer.get("/derby/").text
     now = sluice.show("room", "derby")
     assert (now["event"], now["mode"], now["capacity"]) == (None, "auto", 1)
+    assert now["order"] == "arrival"
     assert people[0].get("/derby/").text.startswith("shop:")  # its pass is good to its end
 
 
@@ -346,6 +348,8 @@ def test_a_gathering_that_is_full(make, visitor):
     gather(visitor, sluice, 3)
     one = visitor(sluice)
     assert one.get("/derby/").headers["Sluice-State"] == "full" and one.ticket() is None
+    assert sum(line["value"] for line in sluice.show("counters")
+               if line["counter"] == "full") == 1
 
 
 def test_leaving_a_gathering(make, visitor):
