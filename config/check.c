@@ -446,6 +446,7 @@ static void (*const rules[])(struct reading *) = {
 	check_ports,
 	check_pages,
 	check_pools,
+	check_cluster,
 };
 
 static void (*const site_rules[])(struct reading *, const struct config_site *) = {

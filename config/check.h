@@ -17,3 +17,6 @@ void check_doors(struct reading *r, const struct config_room *room);
 
 // Those of pools and of who shares them.
 void check_pools(struct reading *r);
+
+// Those of a store that several appliances share.
+void check_cluster(struct reading *r);
