@@ -65,7 +65,7 @@ int sizes_measure(const struct plan *plan, struct sizes *sizes)
 	const char *name = plan->rooms.at[0].name;
 	const struct template_ear ear = {NULL, NULL}; // nothing is wrong with them
 	struct folder *folder;
-	int ret = folder_read(NULL, "en", NULL, &ear, &folder);
+	int ret = folder_read(NULL, "en", NULL, &ear, NULL, &folder);
 	if (ret < 0)
 		return ret;
 	const struct gate_site site = {.name = {"shop", 4}};
