@@ -131,6 +131,8 @@ static void count_decision(
 		inside_count(w, COUNTER_granted);
 	if (decision->action != DECIDE_ANSWER)
 		return;
+	if (decision->answer == DECIDE_PAGE && decision->status.state == STATUS_full)
+		inside_count(w, COUNTER_full);
 	static const int16_t counters[] = {[DECIDE_PAGE] = COUNTER_pages,
 		[DECIDE_STATUS] = COUNTER_polls,
 		[DECIDE_UNKNOWN] = COUNTER_unknown,

@@ -186,15 +186,20 @@ def test_a_clock_that_steps_opens_the_doors_once(make, visitor):
         time.sleep(0.2)
     clock.step(-1)  # a leap second, told twice
     wait_for(lambda: sluice.show("room", "derby")["opens"] and time.time() > at + 0.3, 5)
-    people += gather(visitor, sluice, 1)
+    last = visitor(sluice)
+    last.get("/derby/")
+    if token(last.ticket())["flags"] == GATHERED:
+        people.append(last)
+    else:  # this machine took longer than that second
+        assert time.time() >= at + 1
     clock.step(-7200)  # nor to close again, and to open in two hours
     draw = wait_for_draw(people[0])
-    assert time.time() >= at + 1 and draw["count"] == 4
+    assert time.time() >= at + 1 and draw["count"] == len(people)
     late = visitor(sluice)
     late.get("/derby/")
-    assert late.status().json()["position"] == 5
+    assert late.status().json()["position"] > len(people)
     places = [one.status().json()["position"] for one in people]
-    assert sorted(places) == [1, 2, 3, 4]
+    assert sorted(places) == list(range(1, len(people) + 1))
     sluice.kill()
     sluice.start()  # by a clock that is behind all that has been
     assert [one.status().json()["position"] for one in people] == places
@@ -327,6 +332,7 @@ def test_an_event_overrides_its_room(make, visitor):
     assert all("GALA" in one.get("/derby/").text for one in people)
     now = sluice.show("room", "derby")
     assert (now["event"], now["mode"], now["capacity"]) == ("gala", "always", 3)
+    assert now["order"] == "window" and now["opens"] == now["gathers"] < time.time()
     wait_for(lambda: all(one["state"] == "admitted" for one in states(people)), 20, 0.3)
     assert draw_of(people[0])["count"] >= 1  # by windows, as the event wants it
     assert all(token(one.passed())["expires"] < time.time() + 92 for one in people)
@@ -338,6 +344,7 @@ def test_an_event_overrides_its_room(make, visitor):
     assert "GALA" not in newcomer.get("/derby/").text
     now = sluice.show("room", "derby")
     assert (now["event"], now["mode"], now["capacity"]) == (None, "auto", 1)
+    assert now["order"] == "arrival"
     assert people[0].get("/derby/").text.startswith("shop:")  # its pass is good to its end
 
 
@@ -346,6 +353,8 @@ def test_a_gathering_that_is_full(make, visitor):
     gather(visitor, sluice, 3)
     one = visitor(sluice)
     assert one.get("/derby/").headers["Sluice-State"] == "full" and one.ticket() is None
+    assert sum(line["value"] for line in sluice.show("counters")
+               if line["counter"] == "full") == 1
 
 
 def test_leaving_a_gathering(make, visitor):
