@@ -128,6 +128,7 @@ static void run(struct twins *t, const char *dump, uint64_t seed, uint64_t batch
 	model_init(&t->model);
 	crowd_init(&t->crowd, seed);
 	t->crowd.is_calm = seed % 2 == 1;
+	t->crowd.is_shared = seed % 3 == 0;
 	for (uint64_t step = 0; step < batches; step++) {
 		struct crowd_member *member;
 		const struct ledger_batch *batch = crowd_batch(&t->crowd, &member);
