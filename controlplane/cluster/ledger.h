@@ -9,11 +9,11 @@
 //   claims ─▶ ledger_batch ─▶ ledger_wire ─▶ EVALSHA ─▶ ledger.lua ─▶ Redis
 //   answers ◀─ ledger_reply ◀─ ledger_wire ◀─ one string ◀──┘  └─▶ PUBLISH news
 //
-// An appliance (below: member) has one batch in flight, and sends the same batch again, byte for
-// byte, until it has a reply. The script travels with the binary, so batch and reply need no
-// version between them; what members of two versions share are the records in Redis (README.md):
-// each has fields by name or begins with a version, and fields that a script does not know are
-// kept.
+// An appliance (below: member) has one batch in flight, and sends the same batch again until it has
+// a reply; only `run` is always that of the connection on which it goes out. The script travels
+// with the binary, so batch and reply need no version between them; what members of two versions
+// share are the records in Redis (README.md): each has fields by name or begins with a version, and
+// fields that a script does not know are kept.
 //
 // # Time
 //
@@ -54,6 +54,7 @@
 #define LEDGER_SLOTS_MAX 64u // slots of an entry
 #define LEDGER_IDS_MAX 64u // gathered ids of an entry
 #define LEDGER_BLOB_MAX 1024u // bytes of a record
+#define LEDGER_RECORDS_MAX 4096u // of a type
 #define LEDGER_NEWS_MAX 16384u // news kept; who is further behind reads the state anew
 #define LEDGER_NEWS_REPLY_MAX 256u // news in a reply
 #define LEDGER_PAGE_MAX 64u // items of a page of LEDGER_READ
@@ -197,7 +198,8 @@ struct ledger_slots {
 // changed. LEDGER_DONE.
 struct ledger_threshold {
 	uint64_t threshold, floor; // keys
-	uint64_t floor_rank; // tickets of the line below floor; below 2^53; taken if floor is
+	uint64_t floor_rank; // tickets of the line below floor; below 2^53; raised if floor is this
+			     // now
 	uint32_t coming; // people of the line that may come besides the present: for lower classes
 	uint32_t room_ahead, ahead_ms; // who can be admitted in that time, for poll_after
 	bool is_open; // the line can be polled and granted
@@ -223,7 +225,7 @@ struct ledger_node {
 //
 // LEDGER_RECORD: `bytes` replace what record (type, id) said; news LEDGER_NEWS_RECORD. What is in
 // them is the members' affair: a version first, and secrets sealed. bytes 0: it is deleted.
-// LEDGER_STALE without the fence if is_conductors.
+// LEDGER_STALE without the fence if is_conductors; LEDGER_FULL with LEDGER_RECORDS_MAX of its type.
 struct ledger_record {
 	uint8_t type; // 0 to 15
 	bool is_conductors;

@@ -4,7 +4,8 @@
 --   header ─▶ who sends · when · has anything been lost ─▶ entries, one by one ─▶ one string
 --
 -- Numbers here are doubles. So keys, visitors and sessions are never numbers: they are 16 lower-case
--- hex digits and compare as strings; times and counts stay below 2^53. A node (a line, or a pool of
+-- hex digits and compare as strings (digits stand before letters in every locale, which Lua asks);
+-- times and counts stay below 2^53. A node (a line, or a pool of
 -- lines) is read once in a batch, with all that share slots with it, changed as a table, and what
 -- changed is written back at the end.
 --
@@ -20,7 +21,7 @@ local sub, format, match = string.sub, string.format, string.match
 -- As in ledger.h.
 local SKEW_MS, LIVE_MS, LEASE_MS, RECOVER_MS = 250, 2000, 1500, 3000
 local MEMBERS_MAX, TREE_MAX, FREED_MAX, SLOT_LISTS_MAX = 64, 256, 1024, 64
-local NEWS_MAX, NEWS_REPLY_MAX, PAGE_MAX = 16384, 256, 64
+local NEWS_MAX, NEWS_REPLY_MAX, PAGE_MAX, RECORDS_MAX = 16384, 256, 64, 4096
 local LATER_MS, CROWDED_MS, NEXT_MAX_S, CREDIT, VIEW_AHEAD_MS = 700, 20000, 10, 64, 5000
 local STRIDE, PASS_MAX = 2 ^ 30, 2 ^ 50
 local UNITS_MAX, WEIGHT_MAX, DAY_MS = 2 ^ 52, 1000000, 86400000

@@ -66,8 +66,8 @@ local function trim_slots(line)
 end
 
 -- Raise threshold and floor. Returns whether one of them moved.
-local function raise(line, threshold, to, rank)
-	local has_moved = threshold > line.threshold
+local function raise(line, threshold, asked, rank)
+	local to, has_moved = asked, threshold > line.threshold
 	if has_moved then
 		set(line, 'threshold', threshold)
 	end
@@ -83,7 +83,7 @@ local function raise(line, threshold, to, rank)
 		trim_slots(line)
 		has_moved = true
 	end
-	if rank > line.rank then
+	if line.floor == asked and rank > line.rank then -- the rank of another key says too much
 		set(line, 'rank', rank)
 	end
 	return has_moved

@@ -6,6 +6,9 @@ local function record()
 	end
 	if bytes == '' then
 		call('HDEL', P .. 'r:' .. kind, id)
+	elseif call('HLEN', P .. 'r:' .. kind) >= RECORDS_MAX and
+		call('HEXISTS', P .. 'r:' .. kind, id) == 0 then
+		return FULL
 	else
 		call('HSET', P .. 'r:' .. kind, id, bytes)
 	end

@@ -128,7 +128,7 @@ static void threshold(struct crowd *c, struct ledger_entry *e)
 {
 	const uint32_t line = (uint32_t)crowd_random(c, CROWD_LINES);
 	const uint64_t now = cluster_ms(c) / PLACE_SLOT_MS;
-	const uint64_t back = chance(c, 300) ? 0 : crowd_random(c, 300);
+	const uint64_t back = chance(c, c->is_shared ? 900 : 300) ? 0 : crowd_random(c, 300);
 	e->kind = LEDGER_THRESHOLD;
 	e->line = line_ids[line];
 	e->threshold = (struct ledger_threshold){
@@ -145,6 +145,20 @@ static void threshold(struct crowd *c, struct ledger_entry *e)
 static uint32_t few(struct crowd *c, uint32_t none, uint32_t limit)
 {
 	return chance(c, none) ? 0 : (uint32_t)crowd_random(c, limit) + 1;
+}
+
+// Three lines below one pool, which alone limits them: who is next is a matter of weights.
+static void share(struct crowd *c, struct ledger_entry *e, uint32_t index)
+{
+	struct ledger_node *n = &e->node;
+	n->limits = (struct pool_limits){.capacity = index == 4 ? 3 : 0, .burst = 1};
+	n->parent = index < 3 ? 0xe0 : 0;
+	n->priority = 1;
+	n->weight = chance(c, 200) ? LEDGER_WEIGHT_MAX : (uint32_t)crowd_random(c, 2) + 1;
+	n->session_s = 2;
+	n->direct = chance(c, 100);
+	n->present_max = (uint32_t)crowd_random(c, 4) + 2;
+	n->config = 0;
 }
 
 static void node(struct crowd *c, struct ledger_entry *e)
@@ -175,6 +189,8 @@ static void node(struct crowd *c, struct ledger_entry *e)
 	};
 	if (index == 4 || chance(c, 200))
 		n->parent = index == 4 ? 0xf0 : 0;
+	if (c->is_shared)
+		share(c, e, index);
 }
 
 static void record(struct crowd *c, struct ledger_entry *e)
@@ -308,7 +324,7 @@ const struct ledger_batch *crowd_batch(struct crowd *c, struct crowd_member **me
 	struct crowd_member *m = &c->members[crowd_random(c, CROWD_MEMBERS)];
 	*member = m;
 	c->batches++;
-	c->raw_ms += crowd_random(c, c->is_single ? 20 : 100);
+	c->raw_ms += crowd_random(c, c->is_single || c->is_shared ? 20 : 100);
 	if (!c->is_calm && chance(c, c->is_single ? 200 : 1000))
 		trouble(c, m);
 	if (m->batch.number == 0 || !chance(c, 50))

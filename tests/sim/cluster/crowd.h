@@ -43,6 +43,7 @@ struct crowd {
 	uint8_t blob[8];
 	bool is_calm; // no faults: clocks, losses
 	bool is_settled; // nodes are not changed any more
+	bool is_shared; // three lines share one capacity by weight, and people come slowly
 	bool is_single; // one entry a batch, and nothing is granted elsewhere (LEDGER_TAKEN)
 };
 

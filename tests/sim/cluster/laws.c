@@ -248,6 +248,7 @@ static void run(struct laws *l, uint64_t seed, uint64_t batches)
 	l->seed = seed;
 	l->grant_count = 0;
 	l->crowd.is_calm = seed % 2 == 1;
+	l->crowd.is_shared = seed % 3 == 0;
 	l->crowd.is_single = true;
 	for (l->step = 0; l->step < batches; l->step++) {
 		struct crowd_member *member;

@@ -109,8 +109,9 @@ static void trim_slots(struct model_node *line)
 	}
 }
 
-static bool raise_line(struct model_node *line, uint64_t threshold, uint64_t floor, uint64_t rank)
+static bool raise_line(struct model_node *line, uint64_t threshold, uint64_t asked, uint64_t rank)
 {
+	uint64_t floor = asked;
 	bool has_moved = threshold > line->threshold;
 	if (has_moved)
 		line->threshold = threshold;
@@ -124,7 +125,7 @@ static bool raise_line(struct model_node *line, uint64_t threshold, uint64_t flo
 		trim_slots(line);
 		has_moved = true;
 	}
-	if (rank > line->floor_rank)
+	if (line->floor == asked && rank > line->floor_rank)
 		line->floor_rank = rank;
 	return has_moved;
 }
@@ -253,12 +254,14 @@ static enum ledger_verdict record(struct model *m, const struct ledger_entry *e)
 	struct model_record r = {.id = e->record.id, .len = e->record.len};
 	if (r.len > 0)
 		memcpy(r.bytes, e->record.bytes, r.len);
-	for (uint32_t i = 0; i < m->records[e->record.type].count; i++) {
-		if (m->records[e->record.type].at[i].id == r.id) {
-			MODEL_REMOVE(m->records[e->record.type], i);
-			break;
-		}
-	}
+	uint32_t index = 0;
+	const uint32_t count = m->records[e->record.type].count;
+	while (index < count && m->records[e->record.type].at[index].id != r.id)
+		index++;
+	if (index == count && r.len > 0 && count >= LEDGER_RECORDS_MAX)
+		return LEDGER_FULL;
+	if (index < count)
+		MODEL_REMOVE(m->records[e->record.type], index);
 	if (r.len > 0)
 		MODEL_ADD(m->records[e->record.type], r);
 	struct model_text text = {0};

@@ -17,8 +17,9 @@
 
 #define PREFIX "sluice:{twins}:"
 #define DUMP_EVERY 40u
-#define ARGS_MAX (LEDGER_WIRE_ARGS_BATCH + CROWD_ENTRIES * LEDGER_WIRE_ARGS_ENTRY)
-#define TEXT_MAX (LEDGER_WIRE_BYTES_BATCH + CROWD_ENTRIES * LEDGER_WIRE_BYTES_ENTRY)
+#define ARGS_MAX (LEDGER_WIRE_ARGS_BATCH + LEDGER_ENTRIES_MAX * LEDGER_WIRE_ARGS_ENTRY)
+#define TEXT_MAX (LEDGER_WIRE_BYTES_BATCH + LEDGER_ENTRIES_MAX * LEDGER_WIRE_BYTES_ENTRY)
+#define EMPTIED_EVERY 331u // batches: the store has lost everything
 
 struct twins {
 	struct redis_server server;
@@ -122,16 +123,25 @@ static void count(struct twins *t, const char *bytes)
 	}
 }
 
-static void run(struct twins *t, const char *dump, uint64_t seed, uint64_t batches)
+static void empty(struct twins *t)
 {
 	freeReplyObject(say(t, 1, (const char *[]){"FLUSHALL"}));
+	model_fini(&t->model);
 	model_init(&t->model);
+}
+
+static void run(struct twins *t, const char *dump, uint64_t seed, uint64_t batches)
+{
+	empty(t);
 	crowd_init(&t->crowd, seed);
 	t->crowd.is_calm = seed % 2 == 1;
+	t->crowd.is_shared = seed % 3 == 0;
 	for (uint64_t step = 0; step < batches; step++) {
 		struct crowd_member *member;
 		const struct ledger_batch *batch = crowd_batch(&t->crowd, &member);
 		t->crowd.is_settled = seed % 4 > 1 && step > 300;
+		if (!t->crowd.is_calm && step % EMPTIED_EVERY == EMPTIED_EVERY - 1)
+			empty(t);
 		set_clock(t);
 		redisReply *lua = ask_redis(t, batch);
 		char *model = model_batch(&t->model, batch, t->crowd.raw_ms);
@@ -144,7 +154,39 @@ static void run(struct twins *t, const char *dump, uint64_t seed, uint64_t batch
 		free(model);
 		freeReplyObject(lua);
 	}
-	model_fini(&t->model);
+}
+
+// What is kept of one type of records is bounded.
+static void records_are_bounded(struct twins *t)
+{
+	static struct ledger_entry entries[LEDGER_ENTRIES_MAX];
+	static const uint8_t byte = 7;
+	struct ledger_batch batch = {.name = "a1",
+		.incarnation = 1,
+		.appliance = LEDGER_MEMBERS_MAX,
+		.run = "0123456789012345678901234567890123456789",
+		.entries = entries};
+	empty(t);
+	crowd_init(&t->crowd, 0);
+	set_clock(t);
+	for (uint32_t id = 0; id <= LEDGER_RECORDS_MAX; id++) {
+		entries[batch.count++] = (struct ledger_entry){
+			.kind = LEDGER_RECORD, .record = {.id = id, .len = 1, .bytes = &byte}};
+		if (batch.count < LEDGER_ENTRIES_MAX && id < LEDGER_RECORDS_MAX)
+			continue;
+		batch.number++;
+		batch.time_ms = t->crowd.raw_ms;
+		redisReply *lua = ask_redis(t, &batch);
+		char *model = model_batch(&t->model, &batch, t->crowd.raw_ms);
+		const char *verdict = strchr(model, '\n');
+		if (strcmp(lua->str, model) != 0)
+			differ(0, id, "replies", lua->str, model);
+		if (strncmp(verdict, id < LEDGER_RECORDS_MAX ? "\n15 7" : "\n15 9", 5) != 0)
+			abort();
+		free(model);
+		freeReplyObject(lua);
+		batch.count = 0;
+	}
 }
 
 int main(int argc, char **argv)
@@ -156,12 +198,14 @@ int main(int argc, char **argv)
 	char *dump = read_file(TWINS_DUMP);
 	redis_server_start(&twins.server);
 	load(&twins);
+	records_are_bounded(&twins);
 	for (uint64_t seed = first; seed < first + seeds; seed++) {
 		printf("seed %" PRIu64 "\n", seed);
 		fflush(stdout);
 		run(&twins, dump, seed, batches);
 	}
 	redis_server_stop(&twins.server);
+	model_fini(&twins.model);
 	free(dump);
 	for (uint32_t kind = 1; kind < LEDGER_KINDS; kind++) {
 		printf("kind %2u:", kind);
