@@ -134,7 +134,7 @@ struct worker {
 
 	struct claim *reports; // a ring of WORKER_REPORTS_MAX
 	uint32_t report_first, report_count;
-	bool has_claims; // pushed this turn: control must wake
+	bool has_claims; // pushed this turn, or a window is full: control must wake
 
 	char *reply; // REPLY_BYTES_MAX
 	char hsts[ANSWER_HSTS_BYTES_MAX]; // the field line of one answer
