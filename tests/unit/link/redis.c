@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -139,6 +140,47 @@ pid_t redis_start(const char *name, uint16_t port, ...)
 		assert_true(ms < START_MS);
 		usleep(5000);
 	}
+	return pid;
+}
+
+static int listen_at(const char *name)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char socket_name[64], path[REDIS_PATH_BYTES];
+	snprintf(socket_name, sizeof(socket_name), "%s.sock", name);
+	redis_path(socket_name, path);
+	unlink(path);
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	return fd;
+}
+
+// In the child: one visitor after the other, until it is killed.
+static void pretend(int fd, const char *text, size_t bytes)
+{
+	static char xs[65536];
+	memset(xs, 'x', sizeof(xs));
+	for (int peer; (peer = accept(fd, NULL, NULL)) >= 0;) {
+		ssize_t sent = send(peer, text, strlen(text), MSG_NOSIGNAL);
+		for (size_t left = bytes; left > 0 && sent > 0; left -= (size_t)sent)
+			sent = send(peer, xs, left < sizeof(xs) ? left : sizeof(xs), MSG_NOSIGNAL);
+	}
+}
+
+pid_t redis_pretend(const char *name, const char *text, size_t bytes)
+{
+	int fd = listen_at(name);
+	pid_t parent = getpid(), pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() == parent)
+			pretend(fd, text, bytes);
+		_exit(1);
+	}
+	close(fd);
 	return pid;
 }
 

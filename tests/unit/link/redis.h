@@ -33,6 +33,10 @@ void redis_stop(pid_t pid); // kill -9, and wait for its end
 // this returns.
 pid_t redis_start(const char *name, uint16_t port, ...);
 
+// A process that says `text` to whoever connects to NAME.sock, then `bytes` of 'x', and then
+// nothing.
+pid_t redis_pretend(const char *name, const char *text, size_t bytes);
+
 // Wait until something listens on a loopback port.
 void redis_wait_port(uint16_t port);
 

@@ -292,6 +292,34 @@ static void test_names_and_db(void **state)
 	redis_stop(redis);
 }
 
+// Whatever else may listen where Redis should.
+static void test_others(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		size_t bytes;
+		const char *error;
+	} table[] = {
+		{"HTTP/1.1 400 Bad Request\r\n\r\n", 0, "Protocol error"},
+		{"+OK hello\r\n", 0, "has an unknown role"},
+		{"-ERR max number of clients reached\r\n", 0, "max number of clients reached"},
+		{"", 0, "no greeting in time"},
+		{"$99999999\r\n", LINK_REPLY_BYTES_MAX + (1 << 20), "too long"},
+		{"$99999999\r\n", LINK_REPLY_BYTES_MAX - (1 << 20), "no greeting in time"},
+	};
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		pid_t other = redis_pretend("other", table[i].text, table[i].bytes);
+		struct config_store store = owner_socket("other");
+		struct owner owner;
+		owner_init(&owner, &store, NULL, 0);
+		owner_wait_error(&owner, table[i].error);
+		assert_int_equal(owner.ready, 0);
+		owner_fini(&owner);
+		redis_stop(other);
+	}
+}
+
 static void test_drop(void **state)
 {
 	(void)state;
@@ -494,6 +522,7 @@ int main(void)
 		cmocka_unit_test(test_passwords),
 		cmocka_unit_test(test_replica),
 		cmocka_unit_test(test_names_and_db),
+		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_drop),
 		cmocka_unit_test(test_warnings),
 		cmocka_unit_test(test_failover),
