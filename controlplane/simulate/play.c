@@ -269,6 +269,7 @@ static void see(struct play *p, struct play_room *room)
 	struct play_second *second = play_second(p, room);
 	const struct far_polls far = far_second(room->far, atomic_load(&room->line->threshold_rank),
 		atomic_load(&room->line->wait_high));
+	assert(place_total(room->line) == room->rank_count);
 	controller_look(room->controller, play_cluster_ms(p), &room->view);
 	second->waiting = room->waiting;
 	second->inside = (uint32_t)room->view.sessions;
