@@ -44,8 +44,14 @@ void far_pace_init(struct far_pace *p, uint32_t round_trip_ms, uint32_t idle_ms)
 					told * (1 + (i + 0.5) / STEPS / FAR_JITTER) +
 						round_trip_ms / 1000.0,
 					idle_ms / 1000.0);
-		for (uint32_t bin = 0; bin < FAR_BINS; bin++)
+		for (uint32_t bin = 0; bin < FAR_BINS; bin++) {
 			p->share[row][bin] /= count;
+			if (p->share[row][bin] == 0)
+				continue;
+			if (p->end[row] == 0)
+				p->first[row] = (uint8_t)bin;
+			p->end[row] = (uint8_t)(bin + 1);
+		}
 		p->fresh[row] /= count;
 		p->open[row] /= count;
 	}
@@ -108,7 +114,7 @@ static struct far_cohort *last_for(struct far *f, bool is_resting)
 static void spread(struct far *f, struct far_cohort *c, float polls, uint32_t row)
 {
 	const float *share = f->pace->share[row];
-	for (uint32_t bin = 0; bin < FAR_BINS; bin++)
+	for (uint32_t bin = f->pace->first[row]; bin < f->pace->end[row]; bin++)
 		c->due[(f->second + bin) % FAR_BINS] += polls * share[bin];
 }
 
@@ -214,10 +220,7 @@ struct far_polls far_second(struct far *f, uint64_t threshold_rank, uint64_t wai
 // Of the polls that a cohort will make, one by chance: ms from the second's beginning.
 static uint32_t draw_poll(const struct far *f, const struct far_cohort *c, uint64_t *dice)
 {
-	float total = 0;
-	for (uint32_t bin = 0; bin < FAR_BINS; bin++)
-		total += c->due[bin];
-	float at = (float)dice_share(dice) * total;
+	float at = (float)dice_share(dice) * c->shows;
 	for (uint32_t bin = 0; bin < FAR_BINS; bin++) {
 		const float due = c->due[(f->second + bin) % FAR_BINS];
 		if (at < due)

@@ -33,6 +33,7 @@
 // (pace_poll_after_max), or FAR_REST, FAR_FIRST.
 struct far_pace {
 	float share[FAR_ROWS][FAR_BINS]; // that comes so many seconds later
+	uint8_t first[FAR_ROWS], end[FAR_ROWS]; // bins that are not 0
 	float fresh[FAR_ROWS]; // that comes by a new connection, the old one having been idle
 	float open[FAR_ROWS]; // connections open for each of them, in the mean
 	uint32_t round_trip_ms;
@@ -42,7 +43,7 @@ struct far_cohort {
 	uint64_t first; // rank
 	uint32_t count;
 	uint8_t row; // as of the last second
-	float shows; // of these, who poll
+	float shows; // of these, who poll: the sum of `due`
 	float due[FAR_BINS]; // who will poll in second % FAR_BINS
 };
 

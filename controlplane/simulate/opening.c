@@ -95,6 +95,7 @@ static int draw(struct play *p, struct play_room *room)
 	atomic_store(&room->line->drawn, room->draws);
 	const bool is_drawn = place_drawn(room->line, count, end, 0);
 	assert(is_drawn);
+	atomic_fetch_sub(&room->line->gathered, count);
 	controller_forget_told(room->controller, now_ms);
 	far_place(room->far, true);
 	return place_all(p, room, count);

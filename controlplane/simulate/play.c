@@ -20,7 +20,7 @@
 #define ENTRIES 65536u // of a line's index; slots get longer where it fills
 #define PRESENT_MAX 65536u // as sluice.yaml has it
 #define LATER_MAX 4096u // as rooms.c has it
-#define SESSIONS_LEAST 8192u // the guess of how many are known at once, at least
+#define SESSIONS_LEAST 1024u // the guess of how many are known at once, at least
 #define KEPT_S 90 // of a used ticket beyond the claim window, until floor has passed it
 #define SECONDS_FIRST 4096u
 
@@ -206,6 +206,8 @@ static void act(struct play *p)
 	for (; who != PLAY_NEVER; who = next) {
 		struct play_person *person = &p->people[who];
 		next = person->next;
+		if (next != PLAY_NEVER) // people of a turn lie far from each other
+			__builtin_prefetch(&p->people[next]);
 		if (person->due == p->turn) {
 			visitor_act(p, who);
 			continue;
@@ -267,6 +269,7 @@ static void see(struct play *p, struct play_room *room)
 	struct play_second *second = play_second(p, room);
 	const struct far_polls far = far_second(room->far, atomic_load(&room->line->threshold_rank),
 		atomic_load(&room->line->wait_high));
+	assert(place_total(room->line) == room->rank_count);
 	controller_look(room->controller, play_cluster_ms(p), &room->view);
 	second->waiting = room->waiting;
 	second->inside = (uint32_t)room->view.sessions;

@@ -189,13 +189,10 @@ static void leave(struct play *p, uint32_t who)
 {
 	struct play_room *room = room_of(p, who);
 	const uint64_t now_ms = play_cluster_ms(p);
-	uint32_t expires;
-	const uint64_t session = controller_session(room->controller, visitor_id(who), &expires);
 	p->people[who].state = PLAY_DONE;
-	if (session == 0 || !chance(p, room->plan->ends))
-		return;
-	controller_end(room->controller, session, now_ms);
-	controller_free(room->controller, session, now_ms); // workers take microseconds
+	if (chance(p, room->plan->ends) && controller_end(room->controller, visitor_id(who),
+						   now_ms)) // workers take microseconds
+		controller_free(room->controller, visitor_id(who), now_ms);
 }
 
 static void use(struct play *p, uint32_t who)

@@ -3,7 +3,7 @@
 
 #include "controlplane/simulate/play.h"
 
-// Visitor ids differ, and so do session ids.
+// Visitor ids differ; somebody's session has the same number.
 uint64_t visitor_id(uint32_t who);
 
 // Somebody comes.

@@ -270,6 +270,23 @@ static void rooms_share_a_pool(void **state)
 	playing_end();
 }
 
+// Two draws in one pool; who is first through leaves all of it to the other.
+static void doors_of_a_pool(void **state)
+{
+	(void)state;
+	playing_start("pool: {rate: 20/s}\n"
+		      "rooms:\n"
+		      "  - {name: a, weight: 3, opens: 1m, prequeue: 1m,\n"
+		      "     arrivals: [{people: 500, over: 90s}]}\n"
+		      "  - {name: b, opens: 2m, prequeue: 1m, no_show: 20,\n"
+		      "     arrivals: [{people: 2500, over: 3m, shape: bell}]}\n",
+		15);
+	assert_int_equal(result.rooms[0].admitted, 500);
+	assert_int_equal(result.rooms[1].admitted + result.rooms[1].no_shows, 2500);
+	assert_float_equal(result.rooms[1].last_ms / 1000.0, 120 + 2000 / 20.0, 30);
+	playing_end();
+}
+
 static void the_first_class_goes_first(void **state)
 {
 	(void)state;
@@ -302,6 +319,7 @@ int main(void)
 		cmocka_unit_test(a_small_burst),
 		cmocka_unit_test(the_end_cuts_it),
 		cmocka_unit_test(rooms_share_a_pool),
+		cmocka_unit_test(doors_of_a_pool),
 		cmocka_unit_test(the_first_class_goes_first),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
