@@ -27,7 +27,7 @@ enum unit {
 struct line {
 	const char *name;
 	const struct result_rows *rows;
-	double (*value)(const struct result_row *row, uint32_t step_s);
+	double (*value)(const struct result_row *row);
 };
 
 struct panel {
@@ -116,7 +116,6 @@ static double round_step(double most, enum unit unit, double count)
 
 static void print_value(double value, enum unit unit, FILE *out)
 {
-	char text[RESULT_TEXT_BYTES];
 	const uint32_t whole = (uint32_t)value;
 	if (value == 0)
 		fputc('0', out);
@@ -125,8 +124,7 @@ static void print_value(double value, enum unit unit, FILE *out)
 	else if (unit == UNIT_TIME && whole >= 60)
 		fprintf(out, "%g min", value / 60);
 	else if (unit == UNIT_TIME)
-		fputs(whole >= 10 ? result_time(value, text) : "", out),
-			fprintf(out, whole >= 10 ? "" : "%g s", value);
+		fprintf(out, "%g s", value);
 	else if (value >= 1e6)
 		fprintf(out, "%g M", value / 1e6);
 	else if (value >= 1e3)
@@ -141,7 +139,7 @@ static double most_of(const struct panel *panel)
 	for (uint32_t i = 0; i < panel->line_count; i++) {
 		const struct line *line = &panel->lines[i];
 		for (uint32_t j = 0; j < line->rows->count; j++)
-			most = fmax(most, line->value(&line->rows->at[j], line->rows->step_s));
+			most = fmax(most, line->value(&line->rows->at[j]));
 	}
 	return most > 0 ? most : 1;
 }
@@ -169,10 +167,14 @@ static void draw_doors(const struct plot *g, bool is_labelled)
 			continue;
 		fprintf(g->out, "<path class=\"door\" d=\"M%.1f %.1fv%.1f\"/>\n", x_of(g, opens_s),
 			g->top, PLOT);
-		if (is_labelled)
-			fprintf(g->out,
-				"<text class=\"halo\" x=\"%.1f\" y=\"%.1f\">doors open</text>\n",
-				x_of(g, opens_s) + 6, g->top + PLOT - 8);
+		if (!is_labelled)
+			continue;
+		// Of several rooms one above the other.
+		fprintf(g->out, "<text class=\"halo\" x=\"%.1f\" y=\"%.1f\">", x_of(g, opens_s) + 6,
+			g->top + PLOT - 8 - 16 * (i % 6));
+		if (g->play->room_count > 1)
+			escape(g->result->rooms[i].name, g->out);
+		fprintf(g->out, "%s</text>\n", g->play->room_count > 1 ? ": open" : "doors open");
 	}
 }
 
@@ -183,11 +185,11 @@ static void draw_line(const struct plot *g, const struct line *line, uint32_t co
 	fprintf(g->out, "<path class=\"line c%u\" d=\"", colour);
 	for (uint32_t i = 0; i < line->rows->count; i++) {
 		const struct result_row *row = &line->rows->at[i];
-		const double value = line->value(row, line->rows->step_s);
-		const double middle = row->from_s + line->rows->step_s / 2.0;
+		const double value = line->value(row);
+		const double middle = row->from_s + row->length_s / 2.0;
 		if (!isnan(value))
-			fprintf(g->out, "%c%.1f %.1f", is_down ? 'L' : 'M',
-				x_of(g, fmin(middle, g->seconds)), y_of(g, value, most));
+			fprintf(g->out, "%c%.1f %.1f", is_down ? 'L' : 'M', x_of(g, middle),
+				y_of(g, value, most));
 		is_down = !isnan(value);
 	}
 	fputs("\"/>\n", g->out);
@@ -226,55 +228,48 @@ static void draw_panel(struct plot *g, const struct panel *panel, uint32_t index
 
 // --- what the panels show
 
-static double waiting(const struct result_row *row, uint32_t step_s)
+static double waiting(const struct result_row *row)
 {
-	(void)step_s;
 	return row->waiting;
 }
 
-static double inside(const struct result_row *row, uint32_t step_s)
+static double inside(const struct result_row *row)
 {
-	(void)step_s;
 	return row->inside;
 }
 
-static double came(const struct result_row *row, uint32_t step_s)
+static double came(const struct result_row *row)
 {
-	return (double)row->came / step_s;
+	return (double)row->came / row->length_s;
 }
 
-static double admitted(const struct result_row *row, uint32_t step_s)
+static double admitted(const struct result_row *row)
 {
-	return (double)row->admitted / step_s;
+	return (double)row->admitted / row->length_s;
 }
 
-static double polls(const struct result_row *row, uint32_t step_s)
+static double polls(const struct result_row *row)
 {
-	(void)step_s;
 	return row->polls;
 }
 
-static double mbit(const struct result_row *row, uint32_t step_s)
+static double mbit(const struct result_row *row)
 {
-	(void)step_s;
 	return row->mbit;
 }
 
-static double p50(const struct result_row *row, uint32_t step_s)
+static double p50(const struct result_row *row)
 {
-	(void)step_s;
 	return row->wait.p50;
 }
 
-static double p90(const struct result_row *row, uint32_t step_s)
+static double p90(const struct result_row *row)
 {
-	(void)step_s;
 	return row->wait.p90;
 }
 
-static double p99(const struct result_row *row, uint32_t step_s)
+static double p99(const struct result_row *row)
 {
-	(void)step_s;
 	return row->wait.p99;
 }
 
@@ -285,7 +280,7 @@ static uint32_t rooms_shown(const struct plot *g)
 
 // The same of every room.
 static struct panel of_rooms(const struct plot *g, const char *heading, enum unit unit,
-	double (*value)(const struct result_row *row, uint32_t step_s))
+	double (*value)(const struct result_row *row))
 {
 	struct panel panel = {heading, unit, rooms_shown(g), {{0}}};
 	for (uint32_t i = 0; i < panel.line_count; i++)

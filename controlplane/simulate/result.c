@@ -178,13 +178,13 @@ static uint32_t step_of(uint32_t seconds, uint32_t rows_max)
 }
 
 static void add_second(struct result_row *row, const struct result *r, const struct play_room *room,
-	uint32_t second, uint32_t step_s)
+	uint32_t second)
 {
 	const struct play_second *s = &room->seconds[second];
 	row->came += s->came;
 	row->admitted += s->admitted;
-	row->polls += (s->polls + s->pages) / step_s;
-	row->mbit += mbit_of(r, room, second) / step_s;
+	row->polls += (s->polls + s->pages) / row->length_s;
+	row->mbit += mbit_of(r, room, second) / row->length_s;
 }
 
 static void fill_row(struct result_row *row, const struct result *r, const struct play *p, int only,
@@ -192,13 +192,14 @@ static void fill_row(struct result_row *row, const struct result *r, const struc
 {
 	const uint32_t end =
 		row->from_s + step_s < p->second_count ? row->from_s + step_s : p->second_count;
+	row->length_s = end - row->from_s;
 	for (uint32_t second = row->from_s; second < end; second++) {
 		double polls = 0;
 		for (uint32_t i = 0; i < p->room_count; i++) {
 			const struct play_second *s = &p->rooms[i].seconds[second];
 			if (only >= 0 && i != (uint32_t)only)
 				continue;
-			add_second(row, r, &p->rooms[i], second, end - row->from_s);
+			add_second(row, r, &p->rooms[i], second);
 			polls += s->polls + s->pages;
 			row->waiting += second + 1 == end ? s->waiting : 0;
 			row->inside += second + 1 == end ? s->inside : 0;

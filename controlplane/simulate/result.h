@@ -15,7 +15,7 @@ struct result_wait {
 
 // A stretch of time, of one room or of all.
 struct result_row {
-	uint32_t from_s;
+	uint32_t from_s, length_s;
 	uint32_t came, admitted;
 	uint32_t waiting, inside; // at its end
 	double polls; // a second, in the mean
@@ -26,7 +26,7 @@ struct result_row {
 };
 
 struct result_rows {
-	uint32_t step_s; // that a row is long
+	uint32_t step_s; // that a row is long, but for the last
 	uint32_t count;
 	struct result_row *at;
 };
