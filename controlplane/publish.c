@@ -132,6 +132,8 @@ static void fill_room(struct owner *owner, const struct publish_input *input,
 	room->line = now.line;
 	room->pages = folders_of(input->folders, site, from);
 	room->gather = now.gather;
+	for (uint32_t i = 0; i < from->lanes.count; i++)
+		room->takes_codes |= from->lanes.at[i].codes != NULL;
 	fill_message(owner, room, now.message);
 }
 
@@ -310,6 +312,7 @@ struct snapshot *publish_build(const struct publish_input *input)
 	owner->folders = folders_hold(input->folders);
 	fill_map(owner, input);
 	fill_trusted(owner, input->config);
+	owner->snapshot.code_attempts = (uint32_t)input->config->code_attempts;
 	return &owner->snapshot;
 }
 

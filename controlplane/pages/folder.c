@@ -41,7 +41,7 @@ struct folder {
 	struct gate_asset assets[FOLDER_ASSETS_MAX];
 	struct template_text asset_names[FOLDER_ASSETS_MAX]; // and their addresses
 	struct page
-		*pages[PAGE_LANGUAGES_MAX][FOLDER_FILES_MAX + 1]; // the last: that of the program
+		*pages[PAGE_LANGUAGES_MAX][FOLDER_FILES_MAX + 2]; // the last: those of the program
 	struct page_set set;
 };
 
@@ -425,16 +425,19 @@ static bool is_foreign(const struct folder *folder, uint32_t file, uint32_t lang
 }
 
 // The page that is made of a file (NO_FILE: of the program), compiled at most once.
-static int make_page(struct walk *w, uint32_t file, uint32_t language, const struct page **page)
+static int make_page(
+	struct walk *w, uint32_t file, int kind, uint32_t language, const struct page **page)
 {
 	struct folder *folder = w->folder;
 	if (is_foreign(folder, file, language))
 		language = 0;
-	struct page **made = &folder->pages[language][file == NO_FILE ? FOLDER_FILES_MAX : file];
+	const bool asks = kind == PAGE_invitation;
+	struct page **made =
+		&folder->pages[language][file == NO_FILE ? FOLDER_FILES_MAX + asks : file];
 	struct template_text partials[PARTIALS_MAX];
 	const struct pages_builtin *builtin = builtin_of(folder->languages[language]);
 	struct pages_template template = {
-		.source = {.main = builtin->page,
+		.source = {.main = asks ? builtin->invitation : builtin->page,
 			.partials = partials_of(folder, language, partials),
 			.assets = {folder->asset_count, folder->asset_names},
 			.language = folder->set.languages[language]},
@@ -464,9 +467,10 @@ static int make_pages(struct walk *w)
 	for (uint32_t language = 0; language < folder->set.language_count; language++)
 		for (int kind = 0; ret == 0 && kind < PAGE_KIND_COUNT; kind++) {
 			uint32_t file = file_of(folder, kind, language);
-			if (file == NO_FILE && kind > PAGE_LAST_STATE)
+			if (file == NO_FILE && kind == PAGE_error)
 				continue; // answer.c has its own words
-			ret = make_page(w, file, language, &folder->set.pages[language][kind]);
+			ret = make_page(
+				w, file, kind, language, &folder->set.pages[language][kind]);
 		}
 	return ret;
 }
@@ -550,7 +554,7 @@ void folder_give(struct folder *folder)
 	if (!folder || --folder->holders > 0)
 		return;
 	for (uint32_t i = 0; i < PAGE_LANGUAGES_MAX; i++)
-		for (uint32_t k = 0; k <= FOLDER_FILES_MAX; k++)
+		for (uint32_t k = 0; k < FOLDER_FILES_MAX + 2; k++)
 			pages_destroy(folder->pages[i][k]);
 	for (uint32_t i = 0; i < folder->file_count; i++) {
 		free(folder->files[i].path);

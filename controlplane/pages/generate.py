@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Makes the built-in templates: generate.py OUT.c queue.html queue.css queue.js en.json ja.json
+"""Makes the built-in templates: generate.py OUT.c queue.html invitation.html queue.css queue.js
+en.json ja.json
 
 Puts the texts of each language into the HTML, drops comments and indentation, shortens the
 script's names, and writes the template and its partials as C. `%{key}` is a text of the language;
@@ -77,6 +78,20 @@ PARTIALS = {
     "sluice_live": '<p class="warn" id="offline" role="alert" hidden>%{offline}</p>\n'
                    '<p class="warn" id="cookies" role="alert" hidden>%{cookies}</p>\n'
                    '<p id="live" role="status" aria-live="polite"></p>',
+    # A link may bring the code along (?code=): it is filled in, and spent by whoever sends it.
+    "sluice_code": '<form method="post"><label for="code">%{code.label}</label>\n'
+                   '<input id="code" name="code" maxlength="64" required autofocus'
+                   ' autocomplete="off" autocapitalize="characters" spellcheck="false">\n'
+                   '<button>%{code.send}</button></form>\n'
+                   '{{#code_invalid}}<p class="warn" role="alert">%{code.invalid}</p>'
+                   '{{/code_invalid}}'
+                   '{{#code_unknown}}<p class="warn" role="alert">%{code.unknown}</p>'
+                   '{{/code_unknown}}'
+                   '{{#code_spent}}<p class="warn" role="alert">%{code.spent}</p>{{/code_spent}}'
+                   '{{#code_guarded}}<p class="warn" role="alert">%{code.guarded}</p>'
+                   '{{/code_guarded}}'
+                   "<script>document.getElementById('code').value="
+                   "new URLSearchParams(location.search).get('code')||''</script>",
 }
 
 
@@ -104,11 +119,12 @@ def c_text(name, text):
     return f'{{"{name}", "{name}", {c_span(text)}}},'
 
 
-def c_language(page, css, js, texts):
+def c_language(page, invitation, css, js, texts):
     values = {key: html.escape(text) for key, text in texts.items()}
     values |= {"css": squeeze_css(css), "js": squeeze_js(js)}
     yield f".language = {c_span(texts['lang'])},"
     yield f'.page = {c_text("page", fill(squeeze_html(page), values))}'
+    yield f'.invitation = {c_text("invitation", fill(squeeze_html(invitation), values))}'
     yield f".partials = {{{len(PARTIALS)}, (const struct template_text[]){{"
     for name, text in PARTIALS.items():
         yield c_text(name, fill(text, values))
@@ -125,11 +141,12 @@ def c_language(page, css, js, texts):
     yield "},"
 
 
-def main(out, page, css, js, *languages):
+def main(out, page, invitation, css, js, *languages):
     lines = ["// Made by controlplane/pages/generate.py.", '#include "controlplane/pages/pages.h"',
              "const struct pages_builtin pages_builtin[PAGES_BUILTIN] = {"]
     for path in languages:
-        lines += ["{", *c_language(read(page), read(css), read(js), json.loads(read(path))), "},"]
+        texts = json.loads(read(path))
+        lines += ["{", *c_language(read(page), read(invitation), read(css), read(js), texts), "},"]
     lines.append("};")
     with open(out, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")

@@ -18,11 +18,13 @@
 	const id = name => document.getElementById(name) || nowhere.firstChild;
 	nowhere.appendChild(document.createElement('p'));
 	const bar = id('progress');
-	const url = '/.sluice/' + given.room.trim() + '/status';
+	const own = '/.sluice/' + given.room.trim(), url = own + '/status';
 	let state = given.state.trim(), pollAfter = +given.poll;
 	let due, failures = 0, busy = false, leaving = false, saidAt = 0;
 	let opens = +given.opens, now = +given.now, nowAt = Date.now();
 	let aheadAtFirst = +id('ahead').textContent.split(',').join('') || 0;
+	id('codes').href = own + '/code';
+	id('codes').hidden = false;
 	const leftAtFirst = 1 - (bar.value || 0) / 1000;
 
 	const number = n => n == null ? '–' : n.toLocaleString(lang);

@@ -78,7 +78,8 @@ enum page_kind {
 // The word of a kind: that of the state, "error", "invitation".
 struct span page_kind_word(enum page_kind kind);
 
-// Further sections, shown if there is such a value.
+// Further sections, shown if there is such a value; if the room takes codes; if that is what is
+// wrong with the one that came (code.h).
 #define PAGE_VALUES(X) \
 	X(position) \
 	X(ahead) \
@@ -86,7 +87,12 @@ struct span page_kind_word(enum page_kind kind);
 	X(exact) \
 	X(message) \
 	X(opens) \
-	X(expires)
+	X(expires) \
+	X(codes) \
+	X(code_invalid) \
+	X(code_unknown) \
+	X(code_spent) \
+	X(code_guarded)
 
 // Conditions of sections: kinds, then values. A page is rendered with one bit for each that holds.
 enum page_condition {
@@ -147,6 +153,7 @@ struct page_view {
 	const struct gate_room *room; // likewise
 	uint8_t kind; // enum page_kind
 	uint16_t code; // of an error
+	uint8_t outcome; // of an invitation: enum code_outcome
 };
 
 // Length of the body that page_render() will write. Pure; any thread.
