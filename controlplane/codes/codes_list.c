@@ -181,15 +181,15 @@ static void judge(struct reading *r)
 	const double bits = r->shortest * log2(kinds), spare = bits - log2(r->list->count);
 	if (bits < CODES_LIST_BITS_MIN)
 		say(r, r->shortest_line, false,
-			"a code that is guessed soon (%.0f bits); allowed: %u bits, as in 4 random "
+			"a code that is guessed soon (%u bits); allowed: %u bits, as in 4 random "
 			"letters and digits",
-			bits, CODES_LIST_BITS_MIN);
+			(unsigned)bits, CODES_LIST_BITS_MIN);
 	else if (spare < CODES_LIST_SPARE_BITS)
 		say(r, r->shortest_line, true,
-			"with %u codes as short as here, one guess in 2^%.0f is right; better "
+			"with %u codes as short as here, one guess in 2^%d is right; better "
 			"2^%u: "
 			"longer codes",
-			r->list->count, spare, CODES_LIST_SPARE_BITS);
+			r->list->count, (int)floor(spare), CODES_LIST_SPARE_BITS);
 }
 
 static uint32_t lines_of(struct span text)
