@@ -43,8 +43,7 @@ static enum claim_verdict use(uint32_t line_id, uint32_t uses, uint64_t code)
 {
 	const struct code_digest digest = {{code, ~code}};
 	struct store_record record = {.kind = STORE_CODE};
-	const enum claim_verdict verdict =
-		codes_use(codes, line_id, uses, &digest, &record.code);
+	const enum claim_verdict verdict = codes_use(codes, line_id, uses, &digest, &record.code);
 	if (verdict == CLAIM_HONOURED)
 		assert_true(store_put(store, &record));
 	return verdict;

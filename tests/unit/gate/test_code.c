@@ -42,23 +42,11 @@ static void test_what_is_a_code(void **state)
 		const char *typed;
 		const char *letters; // NULL: it is none
 	} cases[] = {
-		{"a", "a"},
-		{"7GQX-4TRM", "7gqx4trm"},
-		{" 7gqx 4trm ", "7gqx4trm"},
-		{"--A--", "a"},
-		{LETTERS_48, LETTERS_48},
-		{LETTERS_48 "m", NULL},
-		{LETTERS_48 HYPHENS_16, LETTERS_48},
-		{LETTERS_48 HYPHENS_16 "-", NULL},
-		{"", NULL},
-		{" - ", NULL},
-		{"7GQX\n", NULL},
-		{"7GQX\t4", NULL},
-		{"7GQX_4TRM", NULL},
-		{"<script>", NULL},
-		{"'--", NULL},
-		{"\xc3\x84", NULL},
-		{"a\x7f", NULL},
+		{"a", "a"}, {"7GQX-4TRM", "7gqx4trm"}, {" 7gqx 4trm ", "7gqx4trm"}, {"--A--", "a"},
+		{LETTERS_48, LETTERS_48}, {LETTERS_48 "m", NULL},
+		{LETTERS_48 HYPHENS_16, LETTERS_48}, {LETTERS_48 HYPHENS_16 "-", NULL}, {"", NULL},
+		{" - ", NULL}, {"7GQX\n", NULL}, {"7GQX\t4", NULL}, {"7GQX_4TRM", NULL},
+		{"<script>", NULL}, {"'--", NULL}, {"\xc3\x84", NULL}, {"a\x7f", NULL},
 		{"[`{@/:", NULL}, // beside letters and digits
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -155,8 +143,8 @@ static void test_bodies(void **state)
 		const char *body = cases[i].body;
 		struct code_digest digest;
 		print_message("%s\n", body);
-		bool is_found = code_in_body(
-			at_guard(body, strlen(body)), cases[i].is_json, &digest);
+		bool is_found =
+			code_in_body(at_guard(body, strlen(body)), cases[i].is_json, &digest);
 		is_found = is_found && code_is_equal(&digest, &good);
 		assert_int_equal(is_found, cases[i].is_found);
 	}
@@ -172,8 +160,8 @@ static enum code_outcome outcome_of(const char *fields, size_t body_bytes, bool 
 	uint32_t scanned = 0;
 	snprintf(text, sizeof(text), "POST /.sluice/derby/code HTTP/1.1\r\nHost: a\r\n%s\r\n",
 		fields);
-	assert_int_equal(http_request_read((struct span){text, strlen(text)}, &limits, &scanned,
-				 &head),
+	assert_int_equal(
+		http_request_read((struct span){text, strlen(text)}, &limits, &scanned, &head),
 		HTTP_OK);
 	assert_true(body_bytes <= sizeof(body));
 	memset(body, '&', sizeof(body));

@@ -20,8 +20,7 @@ static int code_scene(void **state)
 	request.route = GATE_ROUTE_CODE;
 	request.method = HTTP_POST;
 	request.code = (struct code_digest){{0x1111, 0x2222}};
-	answer = (struct claim_answer){
-		.kind = CLAIM_CODE, .line_id = LINE_ID, .lane_id = LANE_ID};
+	answer = (struct claim_answer){.kind = CLAIM_CODE, .line_id = LINE_ID, .lane_id = LANE_ID};
 	return 0;
 }
 

@@ -47,8 +47,8 @@ static bool barrier_passed(void *ctx, uint64_t token)
 	return token <= turn_world.barrier_passed;
 }
 
-static bool code(
-	void *ctx, const struct claim *claim, struct claim_answer *answer, struct store_code *record)
+static bool code(void *ctx, const struct claim *claim, struct claim_answer *answer,
+	struct store_code *record)
 {
 	(void)ctx;
 	if (answer && turn_world.code_uses == 0)

@@ -97,8 +97,7 @@ static void test_twin(void **state)
 			guard_give(guard, ipv4(i), now);
 			counts[i] -= counts[i] > 0;
 		} else {
-			assert_int_equal(
-				guard_take(guard, ipv4(i), LIMIT, now), counts[i] < LIMIT);
+			assert_int_equal(guard_take(guard, ipv4(i), LIMIT, now), counts[i] < LIMIT);
 			counts[i] += counts[i] < LIMIT;
 		}
 	}
