@@ -200,6 +200,7 @@ static void fill_lane(struct owner *owner, const struct publish_input *input,
 	lane->room = *room;
 	lane->room.lanes = NULL;
 	lane->room.lane_count = 0;
+	lane->room.takes_codes = false; // who is in it is asked for none
 	lane->room.index =
 		(uint16_t)(config_room_count(input->config) + number_of_lane(input->config, from));
 	lane->room.line_id = from->line_id;

@@ -63,6 +63,19 @@ def squeeze_html(text):
     return re.sub(r"\n\s*", "\n", text).strip() + "\n"
 
 
+# Of the form for a code; the page that waits has no room for it.
+CODE_CSS = """
+[data-for~=invitation] { display: block; }
+form { display: grid; gap: 8px; margin-top: 22px; }
+label { font-size: .85em; color: var(--soft); }
+input { padding: 13px 16px; border: 1px solid var(--line); background: var(--back); }
+input, button { font: inherit; color: inherit; border-radius: 14px; }
+button {
+  padding: 13px; border: 0; font-weight: 650; color: var(--press); background: var(--deep);
+  cursor: pointer;
+}
+button:focus-visible, input:focus-visible { outline: 3px solid var(--bright); }
+"""
 # What other templates may use too.
 PARTIALS = {
     # The address is empty to a URL parser, which trims controls: this page, without its fragment.
@@ -79,7 +92,7 @@ PARTIALS = {
                    '<p class="warn" id="cookies" role="alert" hidden>%{cookies}</p>\n'
                    '<p id="live" role="status" aria-live="polite"></p>',
     # A link may bring the code along (?code=): it is filled in, and spent by whoever sends it.
-    "sluice_code": '<form method="post"><label for="code">%{code.label}</label>\n'
+    "sluice_code": '<style>%{code.css}</style>\n<form method="post"><label for="code">%{code.label}</label>\n'
                    '<input id="code" name="code" maxlength="64" required autofocus'
                    ' autocomplete="off" autocapitalize="characters" spellcheck="false">\n'
                    '<button>%{code.send}</button></form>\n'
@@ -121,7 +134,7 @@ def c_text(name, text):
 
 def c_language(page, invitation, css, js, texts):
     values = {key: html.escape(text) for key, text in texts.items()}
-    values |= {"css": squeeze_css(css), "js": squeeze_js(js)}
+    values |= {"css": squeeze_css(css), "js": squeeze_js(js), "code.css": squeeze_css(CODE_CSS)}
     yield f".language = {c_span(texts['lang'])},"
     yield f'.page = {c_text("page", fill(squeeze_html(page), values))}'
     yield f'.invitation = {c_text("invitation", fill(squeeze_html(invitation), values))}'

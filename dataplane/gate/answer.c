@@ -317,7 +317,7 @@ static void put_invitation(struct writer *w, const struct decision *decision,
 		.outcome = decision->outcome};
 	char json[ANSWER_CODE_BYTES_MAX];
 	put_page_fields(w, page);
-	writer_span(w, SPAN("Referrer-Policy: no-referrer\r\n")); // the address may have a code
+	writer_span(w, SPAN("Referrer-Policy: same-origin\r\n")); // the address may have a code
 	if (decision->outcome == CODE_guarded)
 		put_number_field(w, SPAN("Retry-After: "), decision->status.poll_after);
 	if (request->wants_json)

@@ -81,7 +81,7 @@ def test_a_code_takes_its_holder_into_the_lane(start, visitor):
     page = one.get(PAGE)
     assert page.status_code == 200 and 'name="code"' in page.text
     assert page.headers["cache-control"] == "no-store"
-    assert page.headers["referrer-policy"] == "no-referrer"
+    assert page.headers["referrer-policy"] == "same-origin"
     assert 'role="alert"' not in page.text
     answer = post(one, "7gqx 4trm")  # as people type
     assert answer.status_code == 303 and answer.headers["location"] == "/derby"
