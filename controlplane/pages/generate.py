@@ -134,7 +134,8 @@ def c_text(name, text):
 
 def c_language(page, invitation, css, js, texts):
     values = {key: html.escape(text) for key, text in texts.items()}
-    values |= {"css": squeeze_css(css), "js": squeeze_js(js), "code.css": squeeze_css(CODE_CSS)}
+    values |= {"css": squeeze_css(css), "js": squeeze_js(js)}
+    values["code.css"] = squeeze_css(CODE_CSS)
     yield f".language = {c_span(texts['lang'])},"
     yield f'.page = {c_text("page", fill(squeeze_html(page), values))}'
     yield f'.invitation = {c_text("invitation", fill(squeeze_html(invitation), values))}'
