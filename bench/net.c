@@ -25,7 +25,7 @@
 #define BURST ETHDEV_BURST_MAX // items a turn
 #define CLIENTS (10u << 24 | 128u << 16) // 10.128.0.0
 #define SERVER_IP (10u << 24 | 1u)
-#define FLOWS 10000u
+#define FLOWS_MAX 10000u
 #define ROUNDS_DEFAULT 3000u
 #define FRAMES 8191u
 #define DEVICE "id=0,socket-abstract=no,socket=%s,rsize=11,bsize=2048" // as `bench/run polls`
@@ -47,8 +47,8 @@ static struct net_shared *shared;
 static struct stream_driver *driver;
 static struct stream_driver_ops timed_ops;
 static const struct stream_driver_ops *true_ops;
-static struct flow flows[FLOWS];
-static uint32_t order[FLOWS];
+static struct flow flows[FLOWS_MAX];
+static uint32_t order[FLOWS_MAX], flow_count = FLOWS_MAX;
 static uint16_t client_port;
 static struct rte_mempool *client_pool;
 static struct wire_ends ends = {.server_ip = SERVER_IP, .server_port = 80, .has_timestamps = true};
@@ -219,14 +219,14 @@ static void measure(enum mode mode, unsigned rounds)
 	unsigned pass = 0;
 	uint64_t macs = stage_counter(&stage, COUNTER_tokens);
 	for (unsigned round = 0; round < rounds; round++, at += BURST) {
-		if (at + BURST > FLOWS) {
+		if (at + BURST > flow_count) {
 			at = 0;
 			pass++;
 		}
 		poll_cycles = write_cycles = 0;
 		took[round] = item_burst(mode, order + at, pass);
 		bool is_whole = mode == MODE_SYN || write_cycles > 0; // else retransmissions
-		if (took[round] < best && is_whole && round > FLOWS / BURST) {
+		if (took[round] < best && is_whole && round > flow_count / BURST) {
 			best = took[round];
 			best_poll = poll_cycles;
 			best_write = write_cycles;
@@ -310,16 +310,26 @@ static void fill_plan(struct net_plan *plan)
 	plan->tcp.listeners[0].port = 80;
 }
 
+// The stage's clock is the device's from now on: tickets of before would be old ones, and each
+// answer bring a new one.
+static void begin_time(void)
+{
+	struct stream_event events[STREAM_EVENTS_MIN];
+	stream_poll(driver, events, STREAM_EVENTS_MIN, 0);
+	stage_turn(&stage, (driver->now_us - stage.now_us) / 1000);
+}
+
 static bool begin(const char *socket)
 {
 	static struct net_plan plan;
 	fill_plan(&plan);
 	stage_begin(&stage);
-	requests_begin(&stage);
 	if (!open_server(&plan.ports[0], socket) || !open_client(socket) ||
 		net_share(&plan, &shared) < 0 ||
 		net_create(&plan, 0, ethdev_worker(devices, 0), shared, &driver) < 0)
 		return false;
+	begin_time();
+	requests_begin(&stage);
 	true_ops = driver->ops;
 	timed_ops = *true_ops;
 	timed_ops.poll = timed_poll;
@@ -339,14 +349,14 @@ static bool begin(const char *socket)
 
 static void open_all(void)
 {
-	for (uint32_t i = 0; i < FLOWS; i++)
+	for (uint32_t i = 0; i < flow_count; i++)
 		order[i] = i;
-	for (uint32_t i = FLOWS; i > 1; i--) {
+	for (uint32_t i = flow_count; i > 1; i--) {
 		uint32_t j = (uint32_t)random() % i, other = order[i - 1];
 		order[i - 1] = order[j];
 		order[j] = other;
 	}
-	for (uint32_t i = 0; i + BURST <= FLOWS; i += BURST)
+	for (uint32_t i = 0; i + BURST <= flow_count; i += BURST)
 		open_burst(order + i, true);
 }
 
@@ -370,12 +380,19 @@ static bool start_eal(void)
 	return rte_eal_init(sizeof(arguments) / sizeof(arguments[0]), arguments) >= 0;
 }
 
-// net [ROUNDS [MODE]]: all modes, or those whose name contains MODE.
+// net [ROUNDS [MODE [FLOWS]]]: all modes, or those whose name contains MODE.
 int main(int count, char **words)
 {
 	unsigned rounds = count > 1 ? (unsigned)strtoul(words[1], NULL, 10) : ROUNDS_DEFAULT;
 	char socket[] = "/tmp/sluice-net-XXXXXX";
-	if (rounds <= FLOWS / BURST || !start_eal())
+	if (count > 3)
+		flow_count = (uint32_t)strtoul(words[3], NULL, 10);
+	if (flow_count < BURST || flow_count > FLOWS_MAX || rounds <= flow_count / BURST) {
+		fprintf(stderr, "net: more rounds than bursts of flows; %u to %u flows\n", BURST,
+			FLOWS_MAX);
+		return 2;
+	}
+	if (!start_eal())
 		return 1;
 	close(mkstemp(socket));
 	unlink(socket);

@@ -18,7 +18,7 @@ import statistics
 import subprocess
 
 from suite_peers import pairs_of
-from suite_polls import counters, standing_still, tsc_hz
+from suite_polls import standing_still, tsc_hz
 from world import Failure, HOST, accepts, children_of, cores, cpu_s, ending_with_us, folder, \
     free_port, go_first, process, shop, sluice, threads_of
 
@@ -120,7 +120,7 @@ def over_ports(at, shop_port, served, load, theirs):
 
 
 def busy_cycles(one):
-    return counters(one)["worker", "busy_cycles"]
+    return one.counters()["worker", "busy_cycles"]
 
 
 def nginx_us(load, theirs, option):

@@ -21,21 +21,15 @@ uint64_t config_room_count(const struct config *config)
 	return count;
 }
 
-bool config_room_gathers(const struct config_room *room)
-{
-	bool gathers = room->order == CONFIG_ORDER_WINDOW || (room->opens_s && room->prequeue_s);
-	for (uint32_t i = 0; i < room->events.count; i++)
-		gathers |= room->events.at[i].order == CONFIG_EVENT_ORDER_WINDOW ||
-			   room->events.at[i].prequeue_s > 0;
-	return gathers;
-}
-
-static uint64_t gathering_rooms(const struct config *config)
+// Rooms where people gather, and the lanes of these.
+static uint64_t gathering_lines(const struct config *config)
 {
 	uint64_t count = 0;
 	for (uint32_t i = 0; i < config->sites.count; i++)
-		for (uint32_t j = 0; j < config->sites.at[i].rooms.count; j++)
-			count += config_room_gathers(&config->sites.at[i].rooms.at[j]);
+		for (uint32_t j = 0; j < config->sites.at[i].rooms.count; j++) {
+			const struct config_room *room = &config->sites.at[i].rooms.at[j];
+			count += config_room_gathers(room) ? 1 + room->lanes.count : 0;
+		}
 	return count;
 }
 
@@ -118,7 +112,7 @@ static uint64_t count_per(const struct config *config, const struct config_bill 
 	case CONFIG_PER_LEFT:
 		return times(config->left_max, config_line_count(config));
 	case CONFIG_PER_GATHERED:
-		return times(config->gathered_max, gathering_rooms(config));
+		return times(config->gathered_max, gathering_lines(config));
 	case CONFIG_PER_ENDED:
 		return config->ended_max;
 	case CONFIG_PER_PORT_BYTE:

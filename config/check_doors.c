@@ -58,6 +58,29 @@ static void check_order(struct reading *r, struct stretch *stretches, uint32_t c
 	}
 }
 
+// What an event overrides, with what it leaves to its room.
+static void check_event(
+	struct reading *r, const struct config_room *room, const struct config_event *event)
+{
+	const struct config_room all = config_room_during(room, event);
+	if (event->order == CONFIG_EVENT_ORDER_WINDOW && !all.window.s && !all.window.people)
+		reading_fail(
+			r, event, "order", READING_WHOLE, "needs a window; allowed: with window");
+	if (event->window.people > r->config->gathered_max)
+		reading_fail(r, event, "window", READING_WHOLE,
+			"is above gathered_max; allowed: up to %lu", r->config->gathered_max);
+	if (event->capacity > r->config->sessions_max)
+		reading_fail(r, event, "capacity", READING_WHOLE,
+			"is above sessions_max; allowed: up to %lu", r->config->sessions_max);
+	if (event->rate.count && all.batch_spread)
+		reading_fail(r, event, "rate", READING_WHOLE,
+			"is that of the room's batch; allowed: without `batch_spread`");
+	if (event->mode != CONFIG_EVENT_MODE_ROOM && all.mode == CONFIG_MODE_PEAK &&
+		!all.inflow.count)
+		reading_fail(r, event, "mode", READING_WHOLE,
+			"needs an inflow; allowed: with `inflow` of the room");
+}
+
 static void check_events(struct reading *r, const struct config_room *room)
 {
 	uint32_t count = room->events.count;
@@ -67,14 +90,7 @@ static void check_events(struct reading *r, const struct config_room *room)
 		stretches[i] = (struct stretch){
 			event, event->opens_s, event->closes_s, event->prequeue_s, i};
 		check_stretch(r, &stretches[i]);
-		if (event->order == CONFIG_EVENT_ORDER_WINDOW && !event->window.s &&
-			!event->window.people && !room->window.s && !room->window.people)
-			reading_fail(r, event, "order", READING_WHOLE,
-				"needs a window; allowed: with window");
-		if (event->capacity > r->config->sessions_max)
-			reading_fail(r, event, "capacity", READING_WHOLE,
-				"is above sessions_max; allowed: up to %lu",
-				r->config->sessions_max);
+		check_event(r, room, event);
 	}
 	check_order(r, stretches, count);
 }

@@ -1,6 +1,6 @@
-// Folders of templates: which one holds for a room, and what is wrong with them. Each is looked at
-// once, however many sites and rooms share it; what is wrong is said with the place in its own
-// files.
+// Folders of templates: which one holds for a room or an event of it, and what is wrong with them.
+// Each is looked at once, however many sites and rooms share it; what is wrong is said with the
+// place in its own files.
 
 #include "config/check.h"
 
@@ -10,6 +10,11 @@
 
 struct folder {
 	const char *path, *language;
+};
+
+struct folders {
+	uint32_t count;
+	struct folder *at;
 };
 
 const char *config_pages(const struct config_site *site, const struct config_room *room)
@@ -27,11 +32,11 @@ static void say(void *context, const char *file, uint32_t line, uint32_t column,
 	report_add(context, file, line, column, "%s", text);
 }
 
-static bool is_new(struct folder *seen, uint32_t count, struct folder folder)
+static bool is_new(const struct folders *seen, struct folder folder)
 {
-	for (uint32_t i = 0; i < count; i++)
-		if (strcmp(seen[i].path, folder.path) == 0 &&
-			strcmp(seen[i].language, folder.language) == 0)
+	for (uint32_t i = 0; i < seen->count; i++)
+		if (strcmp(seen->at[i].path, folder.path) == 0 &&
+			strcmp(seen->at[i].language, folder.language) == 0)
 			return false;
 	return true;
 }
@@ -46,25 +51,53 @@ static void check_language(struct reading *r, const void *base, const char *lang
 			"pt-br");
 }
 
+uint64_t config_pages_most(const struct config *config)
+{
+	uint64_t most = config->sites.count + config_room_count(config);
+	for (uint32_t i = 0; i < config->sites.count; i++)
+		for (uint32_t j = 0; j < config->sites.at[i].rooms.count; j++)
+			most += config->sites.at[i].rooms.at[j].events.count;
+	return most;
+}
+
+static void check_languages(struct reading *r, const struct config_site *site)
+{
+	check_language(r, site, site->pages_language);
+	for (uint32_t i = 0; i < site->rooms.count; i++) {
+		const struct config_room *room = &site->rooms.at[i];
+		check_language(r, room, room->pages_language);
+		for (uint32_t j = 0; j < room->events.count; j++)
+			check_language(r, &room->events.at[j], room->events.at[j].pages_language);
+	}
+}
+
+static void note(
+	struct folders *seen, const struct config_site *site, const struct config_room *room)
+{
+	struct folder folder = {config_pages(site, room), config_pages_language(site, room)};
+	if (folder.path && folder.language && is_new(seen, folder))
+		seen->at[seen->count++] = folder;
+}
+
 void check_pages(struct reading *r)
 {
 	const struct config_sites *sites = &r->config->sites;
-	uint32_t count = 0;
-	struct folder *seen = arena_take(
-		r->scratch, (sites->count + config_room_count(r->config) + 1) * sizeof(*seen));
+	struct folders seen = {.at = arena_take(r->scratch,
+				       (config_pages_most(r->config) + 1) * sizeof(*seen.at))};
 	for (uint32_t i = 0; i < sites->count; i++) {
 		const struct config_site *site = &sites->at[i];
-		check_language(r, site, site->pages_language);
-		for (uint32_t j = 0; j <= site->rooms.count; j++) {
-			const struct config_room *room = j ? &site->rooms.at[j - 1] : NULL;
-			struct folder folder = {
-				config_pages(site, room), config_pages_language(site, room)};
-			if (room)
-				check_language(r, room, room->pages_language);
-			if (folder.path && folder.language && is_new(seen, count, folder))
-				seen[count++] = folder;
-		}
+		check_languages(r, site);
+		note(&seen, site, NULL);
+		for (uint32_t j = 0; j < site->rooms.count; j++)
+			for (uint32_t k = 0; k <= site->rooms.at[j].events.count; k++) {
+				const struct config_room during =
+					config_room_during_nth(&site->rooms.at[j], k);
+				note(&seen, site, &during);
+			}
 	}
-	for (uint32_t i = 0; r->machine->pages_check && i < count; i++)
-		r->machine->pages_check(seen[i].path, seen[i].language, say, r->report);
+	for (uint32_t i = 0; r->machine->pages_check && i < seen.count; i++) {
+		if (r->machine->turn)
+			r->machine->turn(r->machine->turn_context);
+		r->machine->pages_check(seen.at[i].path, seen.at[i].language, say, r->report);
+	}
 }

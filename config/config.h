@@ -71,6 +71,10 @@ enum config_event_order {
 	CONFIG_EVENT_ORDER_WINDOW,
 };
 
+enum config_event_mode {
+	CONFIG_EVENT_MODE_ROOM, // the room's; behind it those of enum config_mode
+};
+
 enum config_on_store_loss {
 	CONFIG_ON_STORE_LOSS_HOLD,
 };
@@ -164,6 +168,7 @@ struct config_ports {
 struct config_dpdk {
 	enum config_hugepages hugepages;
 	uint64_t resets; // in a second and worker; 0: as many as it has connections
+	uint64_t idle_sleep_us; // at a time, of a worker with nothing to do; 0: it polls
 	struct config_ports ports;
 };
 
@@ -242,6 +247,8 @@ struct config_event {
 	uint64_t session_s;
 	enum config_event_order order;
 	struct config_window window;
+	enum config_event_mode mode;
+	const char *pages, *pages_language;
 	const char *message;
 };
 
@@ -437,6 +444,10 @@ struct config_machine {
 		const char *path, const char *language, config_say *say, void *context);
 	// Likewise of the codes of a file; `warn` is told what is no error.
 	uint32_t (*codes_check)(const char *path, config_say *say, config_say *warn, void *context);
+	// What is to be done meanwhile: called before each folder, of which one takes milliseconds;
+	// NULL: nothing.
+	void (*turn)(void *context);
+	void *turn_context;
 	struct config_bill bill; // no rows: memory is not checked
 };
 
@@ -502,8 +513,19 @@ uint64_t config_bill_total(
 const char *config_pages(const struct config_site *site, const struct config_room *room);
 const char *config_pages_language(const struct config_site *site, const struct config_room *room);
 
+// No configuration of that many sites, rooms and events has more of them.
+uint64_t config_pages_most(const struct config *config);
+
 // Whether people may gather in the room, before its doors open or in windows.
 bool config_room_gathers(const struct config_room *room);
+
+// The room as it is while an event is under way (NULL: none): with what that overrides, but for its
+// times and its message.
+struct config_room config_room_during(
+	const struct config_room *room, const struct config_event *event);
+
+// The same by the event's place in the list from 1; 0: none is under way.
+struct config_room config_room_during_nth(const struct config_room *room, uint32_t nth);
 
 // The pool of that name, or NULL.
 const struct config_pool *config_find_pool(const struct config *config, const char *name);

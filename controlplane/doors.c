@@ -1,16 +1,12 @@
 // Doors. Each turn, for each room that has any: where in its schedule it is, what its configuration
 // is therefore, what is to be drawn, and whether workers must hear of it.
-//
-// Doors that have opened are closed to visitors until the places of those who gathered are drawn,
-// which takes a second and what the draw takes: the room is in state `before` until then.
-//
-// An epoch (draws.h) of doors is the time they open; of windows it has a bit that no time has.
 
 #include "controlplane/doors.h"
 
 #include "controlplane/log.h"
 #include "controlplane/reload.h"
 #include "controlplane/rooms.h"
+#include "controlplane/schedule/wishes.h"
 #include "controlplane/turn.h"
 #include "dataplane/gate/place.h"
 
@@ -19,10 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-
-#define KNOWN_MS 50u // by then every worker knows that an event has closed
-#define WINDOW (1ull << 62) // of an epoch: a window
-#define BY_NUMBER (1ull << 61) // and one by number
 
 static void seam_random(void *ctx, uint8_t *bytes, uint32_t count)
 {
@@ -37,6 +29,18 @@ static void seam_say(void *ctx, uint32_t line_id, const char *text)
 	log_info("room %s: %s", room ? room->config->name : "?", text);
 }
 
+// Lines of rooms that are gone stay in the file of places as long as any ticket of theirs may be
+// good (rooms_give_back()), and their draws with them.
+static bool is_line_known(void *ctx, uint32_t line_id)
+{
+	const struct control *c = ctx;
+	const struct place_line *line;
+	for (uint32_t next = 0; (line = place_file_next(c->places, &next));)
+		if (line->line_id == line_id)
+			return true;
+	return false;
+}
+
 int doors_create(struct control *c)
 {
 	const struct draws_plan plan = {.folder = c->started->state};
@@ -45,7 +49,10 @@ int doors_create(struct control *c)
 		.barrier_passed = turn_seams.barrier_passed,
 		.random = seam_random,
 		.say = seam_say};
-	return draws_create(&plan, c->store, &seams, &c->draws);
+	int ret = draws_create(&plan, c->store, &seams, &c->draws);
+	if (ret == 0)
+		draws_forget_others(c->draws, is_line_known, c);
+	return ret;
 }
 
 static int by_opening(const void *a, const void *b)
@@ -158,6 +165,11 @@ int doors_salt(struct control *c, struct control_room *room, const char *hex)
 	return 0;
 }
 
+bool doors_has_salt(const struct control_room *room)
+{
+	return room->salt_bytes > 0 || room->in_force.salt;
+}
+
 bool doors_open(struct control *c, struct control_room *room)
 {
 	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
@@ -169,33 +181,6 @@ bool doors_open(struct control *c, struct control_room *room)
 
 // --- each turn
 
-static void override_number(uint64_t *to, uint64_t from)
-{
-	if (from)
-		*to = from;
-}
-
-// The configuration with what an event overrides.
-static struct config_room apply(const struct config_room *room, const struct config_event *event)
-{
-	struct config_room all = *room;
-	if (!event)
-		return all;
-	override_number(&all.capacity, event->capacity);
-	override_number(&all.burst, event->burst);
-	override_number(&all.session_s, event->session_s);
-	if (event->rate.count)
-		all.rate = event->rate;
-	if (event->order != CONFIG_EVENT_ORDER_ROOM)
-		all.order = event->order == CONFIG_EVENT_ORDER_WINDOW ? CONFIG_ORDER_WINDOW
-								      : CONFIG_ORDER_ARRIVAL;
-	if (event->window.s || event->window.people)
-		all.window = event->window;
-	if (event->salt)
-		all.salt = event->salt;
-	return all;
-}
-
 static const struct config_event *event_now(const struct control_room *room)
 {
 	bool is_on = room->doors.event >= 0 && (room->doors.doors == SCHEDULE_OPEN ||
@@ -203,101 +188,49 @@ static const struct config_event *event_now(const struct control_room *room)
 	return is_on ? room->event_configs[room->doors.event] : NULL;
 }
 
-static bool is_of_doors(uint64_t epoch)
+static const struct schedule_event *coming(const struct control_room *room)
 {
-	return epoch != 0 && !(epoch & WINDOW);
+	return room->doors.event >= 0 ? &room->events[room->doors.event] : NULL;
 }
 
-// Whether somebody gathered for the doors whose place is not drawn yet.
-static bool waits_for_draw(const struct draws_view *view)
+static struct wishes_input input_of(const struct control *c, const struct control_room *room,
+	const struct draws_view *view, uint64_t now_ms)
 {
-	return (view->is_gathering && is_of_doors(view->epoch)) || is_of_doors(view->closing_epoch);
+	return (struct wishes_input){.config = &room->in_force,
+		.may_gather = config_room_gathers(room->config),
+		.event = coming(room),
+		.doors = room->doors,
+		.draws = view,
+		.controller = room->controller,
+		.gathered_max = c->config->gathered_max,
+		.now_ms = now_ms};
 }
 
-static uint8_t state_of(const struct control_room *room, const struct draws_view *view)
+static void wish(const struct control_room *room, struct wishes_input *in)
 {
-	switch ((enum schedule_doors)room->doors.doors) {
-	case SCHEDULE_OPEN:
-		return waits_for_draw(view) ? GATE_BEFORE : GATE_OPEN;
-	case SCHEDULE_CLOSED:
-		return GATE_CLOSED;
-	case SCHEDULE_BEFORE:
-	case SCHEDULE_GATHERING:
-		break;
+	uint8_t salt[DRAW_SALT_BYTES_MAX];
+	in->salt = room->salt;
+	in->salt_bytes = room->salt_bytes;
+	if (in->salt_bytes == 0) {
+		in->salt_bytes = read_salt(room->in_force.salt, salt);
+		in->salt = salt;
 	}
-	return GATE_BEFORE;
-}
-
-// Whether a window by number is to close: it is full, or old, or a slot is free and nobody is left
-// before it.
-static bool is_window_over(
-	const struct control_room *room, const struct draws_view *view, uint64_t now_ms)
-{
-	const struct config_room *config = &room->in_force;
-	struct controller_view now;
-	if (view->joined == 0)
-		return false;
-	if (view->joined >= config->window.people ||
-		now_ms >= view->began_ms + config->window_max_s * 1000)
-		return true;
-	controller_look(room->controller, now_ms, &now);
-	return now.called == 0 && now.waiting <= view->joined &&
-	       (!config->capacity || now.sessions < config->capacity);
-}
-
-static void wish_window(const struct control_room *room, const struct draws_view *view,
-	uint64_t now_ms, struct draws_wish *wish)
-{
-	const struct config_window *window = &room->in_force.window;
-	wish->gathers = wish->keeps_empty = true;
-	if (window->s) {
-		wish->epoch = WINDOW | now_ms / (window->s * 1000);
-		wish->closes_s = ((wish->epoch & ~WINDOW) + 1) * window->s;
-		return;
-	}
-	bool is_on = view->is_gathering && (view->epoch & (WINDOW | BY_NUMBER)) > WINDOW;
-	wish->epoch = is_on ? view->epoch + is_window_over(room, view, now_ms)
-			    : WINDOW | BY_NUMBER | now_ms;
-}
-
-static struct draws_wish wish_of(const struct control_room *room, const struct draws_view *view,
-	uint64_t now_ms, uint64_t gathered_max)
-{
-	struct draws_wish wish = {.gathered_max = gathered_max,
-		.prepares =
-			config_room_gathers(room->config) && room->doors.doors != SCHEDULE_CLOSED,
-		.salt_bytes = room->salt_bytes};
-	const struct schedule_event *event =
-		room->doors.event >= 0 ? &room->events[room->doors.event] : NULL;
-	bool is_joined = view->is_gathering && is_of_doors(view->epoch);
-	bool is_open = room->doors.doors == SCHEDULE_OPEN;
-	if (room->salt_bytes)
-		memcpy(wish.salt, room->salt, sizeof(wish.salt));
-	else
-		wish.salt_bytes = read_salt(room->in_force.salt, wish.salt);
-	if (is_joined && (!is_open || room->doors.list_is_open)) {
-		wish.gathers = true;
-		wish.epoch = view->epoch;
-	} else if (room->doors.doors == SCHEDULE_GATHERING) {
-		wish.gathers = true;
-		wish.epoch = event->opens_ms;
-	} else if (is_open && room->in_force.order == CONFIG_ORDER_WINDOW) {
-		wish_window(room, view, now_ms, &wish);
-	}
-	return wish;
+	const struct draws_wish wish = wishes_make(in);
+	draws_wish(room->draws, &wish, in->now_ms);
 }
 
 // What workers must know of the doors. Returns whether it is something else than before.
-static bool update_state(struct control_room *room, const struct draws_view *view)
+static bool update_state(struct control_room *room, const struct wishes_input *in)
 {
-	uint8_t state = state_of(room, view);
+	uint8_t state = wishes_state(in);
 	uint32_t opens_s = 0, gathers_s = 0;
-	if (state == GATE_BEFORE && room->doors.event >= 0) {
-		const struct schedule_event *event = &room->events[room->doors.event];
+	if (state == GATE_BEFORE && in->event) {
 		uint64_t at_ms = room->doors.doors == SCHEDULE_OPEN ? room->schedule.opened_at_ms
-								    : event->opens_ms;
+								    : in->event->opens_ms;
+		if (room->doors.doors == SCHEDULE_OPEN && wishes_is_stale(in))
+			at_ms = in->now_ms + 1000; // nobody is to stand before those who wait
 		opens_s = (uint32_t)(at_ms / 1000);
-		gathers_s = (uint32_t)(event->gathers_ms / 1000);
+		gathers_s = (uint32_t)(in->event->gathers_ms / 1000);
 	}
 	bool has_changed = state != room->doors_state || opens_s != room->opens_s ||
 			   gathers_s != room->gathers_s;
@@ -307,15 +240,16 @@ static bool update_state(struct control_room *room, const struct draws_view *vie
 	return has_changed;
 }
 
-void doors_look(struct control_room *room, uint64_t now_ms)
+void doors_look(const struct control *c, struct control_room *room, uint64_t now_ms)
 {
 	struct draws_view view = {0};
 	if (room->draws)
 		draws_look(room->draws, &view);
 	room->doors = schedule_look(&room->schedule, now_ms);
 	room->event = event_now(room);
-	room->in_force = apply(room->config, room->event);
-	update_state(room, &view);
+	room->in_force = config_room_during(room->config, room->event);
+	const struct wishes_input in = input_of(c, room, &view, now_ms);
+	update_state(room, &in);
 }
 
 static bool update_event(struct control_room *room)
@@ -324,38 +258,24 @@ static bool update_event(struct control_room *room)
 	if (event == room->event)
 		return false;
 	room->event = event;
-	room->in_force = apply(room->config, event);
+	room->in_force = config_room_during(room->config, event);
 	return true;
 }
 
-static void look_at_draws(struct control *c, struct control_room *room, uint64_t now_ms)
+// Returns whether workers must hear of it.
+static bool look_at_draws(struct control *c, struct control_room *room, uint64_t now_ms)
 {
 	struct draws_view view;
 	draws_look(room->draws, &view);
 	if (view.draws_total == room->draws_total)
-		return;
+		return false;
 	room->draws_total = view.draws_total;
 	controller_forget_told(room->controller, now_ms);
-	if (room->salt_bytes) { // it was for this one
-		room->salt_bytes = 0;
-		save_doors(c, room);
-	}
-}
-
-// Whoever waited for an event that is over does so no more. Nobody drew a place since it closed,
-// but by a worker that did not know yet.
-static void end_events(struct control_room *room, uint64_t now_ms)
-{
-	uint64_t closed_ms = 0;
-	for (uint32_t i = 0; i < room->schedule.count; i++) {
-		const struct schedule_event *event = &room->events[i];
-		if (event->closes_ms > 0 && event->closes_ms <= room->schedule.now_ms &&
-			event->opens_ms <= room->schedule.opened_ms)
-			closed_ms = event->closes_ms;
-	}
-	uint64_t key = closed_ms > 0 ? place_key_of_ms(closed_ms + KNOWN_MS) : 0;
-	if (atomic_load(&room->line->floor) < key)
-		controller_lapse(room->controller, key, now_ms);
+	if (room->salt_bytes == 0)
+		return false;
+	room->salt_bytes = 0; // it was for this one
+	save_doors(c, room);
+	return true;
 }
 
 // Returns whether workers must hear of it.
@@ -364,8 +284,7 @@ static bool turn_room(struct control *c, struct control_room *room, uint64_t now
 	struct draws_view view = {0};
 	uint64_t opened_ms = room->schedule.opened_ms;
 	uint8_t state = rooms_state(room);
-	if (room->draws)
-		look_at_draws(c, room, now_ms);
+	bool has_changed = room->draws && look_at_draws(c, room, now_ms);
 	if (room->room) { // a lane's doors are its room's
 		room->schedule.opened_ms = room->room->schedule.opened_ms;
 		room->schedule.opened_at_ms = room->room->schedule.opened_at_ms;
@@ -374,15 +293,16 @@ static bool turn_room(struct control *c, struct control_room *room, uint64_t now
 	room->doors = schedule_look(&room->schedule, now_ms);
 	if (room->schedule.opened_ms != opened_ms)
 		save_doors(c, room);
-	end_events(room, now_ms);
-	bool has_changed = update_event(room);
-	if (room->draws) {
+	if (room->draws)
 		draws_look(room->draws, &view);
-		const struct draws_wish wish =
-			wish_of(room, &view, now_ms, c->config->gathered_max);
-		draws_wish(room->draws, &wish);
-	}
-	has_changed |= update_state(room, &view);
+	uint64_t key = wishes_lapsed(&room->schedule, &room->doors, &view);
+	if (atomic_load(&room->line->floor) < key)
+		controller_lapse(room->controller, key, now_ms);
+	has_changed |= update_event(room);
+	struct wishes_input in = input_of(c, room, &view, now_ms);
+	if (room->draws)
+		wish(room, &in);
+	has_changed |= update_state(room, &in);
 	if (!has_changed)
 		return false;
 	rooms_apply(c, room);

@@ -20,13 +20,16 @@ void doors_restore(struct control *c, struct control_room *room);
 void doors_free(struct control_room *room);
 
 // Where the room is in its schedule, for a room that nobody asks yet. Before the first snapshot.
-void doors_look(struct control_room *room, uint64_t now_ms);
+void doors_look(const struct control *c, struct control_room *room, uint64_t now_ms);
 
 // Look at the time: open and close doors, go on with draws. Every turn.
 void doors_turn(struct control *c, uint64_t now_ms);
 
 // A command opens the doors before their time. Returns false if the schedule has none to open.
 bool doors_open(struct control *c, struct control_room *room);
+
+// Whether the room's next draw has a public salt. Control only.
+bool doors_has_salt(const struct control_room *room);
 
 // A command names the salt of the next draw, in hex. Returns 0, -EINVAL if it is none, or -ENOENT
 // if nobody gathers here.

@@ -37,14 +37,14 @@ static void log_fault(void *context, const struct template_place *place, const c
 }
 
 // Add a folder unless it is there.
-static int add(struct folders *folders, const struct folders *before, const char *path,
-	const char *language)
+static int add(struct folders *folders, const struct folders *before,
+	const struct folder_pause *pause, const char *path, const char *language)
 {
 	static const struct template_ear ear = {log_fault, NULL};
 	if (find(folders, path, language))
 		return 0;
-	int ret = folder_read(
-		path, language, find(before, path, language), &ear, &folders->at[folders->count]);
+	int ret = folder_read(path, language, find(before, path, language), &ear, pause,
+		&folders->at[folders->count]);
 	if (ret < 0)
 		log_error("pages %s: %s", path ? path : "of the program", strerror(-ret));
 	else
@@ -52,25 +52,33 @@ static int add(struct folders *folders, const struct folders *before, const char
 	return ret;
 }
 
-int folders_load(
-	const struct config *config, const struct folders *before, struct folders **folders)
+static int add_site(struct folders *folders, const struct folders *before,
+	const struct folder_pause *pause, const struct config_site *site)
 {
-	uint64_t max = 1 + config->sites.count + config_room_count(config);
+	int ret = add(folders, before, pause, site->pages, site->pages_language);
+	for (uint32_t i = 0; i < site->rooms.count; i++)
+		for (uint32_t j = 0; ret == 0 && j <= site->rooms.at[i].events.count; j++) {
+			const struct config_room room =
+				config_room_during_nth(&site->rooms.at[i], j);
+			ret = add(folders, before, pause, config_pages(site, &room),
+				config_pages_language(site, &room));
+		}
+	return ret;
+}
+
+int folders_load(const struct config *config, const struct folders *before,
+	const struct folder_pause *pause, struct folders **folders)
+{
+	uint64_t max = 1 + config_pages_most(config);
 	struct folders *made = calloc(1, sizeof(*made) + max * sizeof(made->at[0]));
 	if (!made) {
 		log_error("pages: %s", strerror(ENOMEM));
 		return -ENOMEM;
 	}
 	made->holders = 1;
-	int ret = add(made, before, NULL, "en");
-	for (uint32_t i = 0; i < config->sites.count; i++) {
-		const struct config_site *site = &config->sites.at[i];
-		for (uint32_t j = 0; ret == 0 && j <= site->rooms.count; j++) {
-			const struct config_room *room = j ? &site->rooms.at[j - 1] : NULL;
-			ret = add(made, before, config_pages(site, room),
-				config_pages_language(site, room));
-		}
-	}
+	int ret = add(made, before, pause, NULL, "en");
+	for (uint32_t i = 0; ret == 0 && i < config->sites.count; i++)
+		ret = add_site(made, before, pause, &config->sites.at[i]);
 	if (ret == 0)
 		*folders = made;
 	else

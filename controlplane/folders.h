@@ -9,10 +9,10 @@ struct folders;
 
 // Read and compile what the configuration names.
 //   before  those in force: folders whose files are the same are taken over; NULL at start
-// Returns 0, or -errno with the reason logged. One holder: folders_give(). The control thread is
-// busy for some 50 ms a page that is new.
-int folders_load(
-	const struct config *config, const struct folders *before, struct folders **folders);
+//   pause   called before each page that is new, which takes some 20 ms; or NULL
+// Returns 0, or -errno with the reason logged. One holder: folders_give().
+int folders_load(const struct config *config, const struct folders *before,
+	const struct folder_pause *pause, struct folders **folders);
 
 // One holder more, or fewer; freed with the last. NULL is accepted by folders_give().
 struct folders *folders_hold(struct folders *folders);

@@ -2,7 +2,7 @@
 
 #include "controlplane/preview.h"
 
-#include "controlplane/folders.h"
+#include "controlplane/pages/folder.h"
 #include "dataplane/gate/rooms.h"
 
 #include <errno.h>
@@ -83,16 +83,24 @@ static int render(
 	return 0;
 }
 
+static void say_fault(void *context, const struct template_place *place, const char *text)
+{
+	(void)context;
+	fprintf(stderr, "%s:%u:%u: %s\n", place->file, place->line, place->column, text);
+}
+
 int preview(const struct config *config, const char *name, const char *state, const char *language,
 	FILE *out)
 {
+	static const struct template_ear ear = {say_fault, NULL};
 	const struct config_site *config_site;
 	const struct config_room *config_room = find_room(config, name, &config_site);
 	int kind = config_room ? find_kind(state) : -1;
-	struct folders *folders;
-	if (kind < 0 || folders_load(config, NULL, &folders) < 0)
+	struct folder *folder;
+	if (kind < 0 || folder_preview(config_pages(config_site, config_room),
+				config_pages_language(config_site, config_room), &ear, &folder) < 0)
 		return -EINVAL;
-	const struct page_set *set = folders_of(folders, config_site, config_room);
+	const struct page_set *set = folder_set(folder);
 	const struct status status = example_of(kind);
 	const struct gate_site site = {.name = {config_site->name, strlen(config_site->name)}};
 	const struct gate_room room = {.name = {name, strlen(name)}};
@@ -103,6 +111,6 @@ int preview(const struct config *config, const char *name, const char *state, co
 		.code = 502};
 	int at = find_language(set, language);
 	int ret = at < 0 ? -EINVAL : render(set, kind, at, &view, out);
-	folders_give(folders);
+	folder_give(folder);
 	return ret;
 }

@@ -127,6 +127,7 @@ static void fill_room(struct owner *owner, const struct publish_input *input,
 	room->session_s = (uint32_t)from->session_s;
 	room->ticket_ttl_s = (uint32_t)from->ticket_ttl_s;
 	room->line_max = from->line_max ? from->line_max : UINT64_MAX;
+	room->has_salt = now.has_salt;
 	room->opens_s = now.opens_s;
 	room->gathers_s = now.gathers_s;
 	room->line = now.line;

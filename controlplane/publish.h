@@ -24,6 +24,7 @@ struct publish_room {
 	uint8_t mode; // enum gate_mode
 	const char *message; // UTF-8; NULL or empty: none
 	const struct config_room *config; // in force
+	bool has_salt; // the next draw
 	uint32_t opens_s, gathers_s; // unix s, while the doors are closed; else 0
 	struct place_line *line;
 	struct gather *gather; // NULL: nobody gathers

@@ -6,6 +6,7 @@
 #include "controlplane/bill.h"
 #include "controlplane/certificates.h"
 #include "controlplane/codes/codes_lists.h"
+#include "controlplane/doors.h"
 #include "controlplane/folders.h"
 #include "controlplane/log.h"
 #include "controlplane/publish.h"
@@ -32,6 +33,7 @@ static struct publish_room room_now(void *context, const struct config_room *con
 		.mode = rooms_mode(room),
 		.message = has_said ? room->message : room->event->message,
 		.config = rooms_config(room),
+		.has_salt = doors_has_salt(room),
 		.opens_s = room->opens_s,
 		.gathers_s = room->gathers_s,
 		.line = room->line,
@@ -128,6 +130,12 @@ static void say_if_unreadable(const struct control *c, FILE *text)
 			c->config_path, c->started->user ? c->started->user : "sluice");
 }
 
+// Many pages take seconds: claims are decided meanwhile, by the configuration in force.
+static void turn_meanwhile(void *context)
+{
+	turn(context);
+}
+
 // What the next configuration names.
 struct files {
 	struct trusts *trusts;
@@ -147,13 +155,14 @@ static void free_files(struct files *files)
 // Returns 0, or -errno and nothing is held.
 static int load_files(struct control *c, const struct config *next, struct files *files)
 {
+	const struct folder_pause pause = {turn_meanwhile, c};
 	*files = (struct files){0};
 	int ret = trusts_load(next, c->worker_count, &files->trusts);
 	if (ret == 0)
 		ret = certificates_load(
 			c->started, next, c->certificates, c->worker_count, &files->certificates);
 	if (ret == 0)
-		ret = folders_load(next, c->folders, &files->folders);
+		ret = folders_load(next, c->folders, &pause, &files->folders);
 	if (ret == 0)
 		ret = codes_lists_load(next, c->codes_lists, &files->codes_lists);
 	if (ret < 0)
@@ -167,10 +176,8 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 	struct files files;
 	struct config_machine machine;
 	bill_machine(&machine);
-	if (claims_is_busy(c->claims)) {
-		log_error("reload: the store is busy; nothing has changed, try again");
-		return -EAGAIN;
-	}
+	machine.turn = turn_meanwhile;
+	machine.turn_context = c;
 	int ret = config_load(c->config_path, &machine, &next, report);
 	if (ret < 0) {
 		say_if_unreadable(c, restart);
@@ -181,6 +188,12 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 		config_destroy(next);
 		log_error("reload: %s; nothing has changed", strerror(-ret));
 		return ret;
+	}
+	if (claims_is_busy(c->claims)) { // asked last: there were turns meanwhile
+		free_files(&files);
+		config_destroy(next);
+		log_error("reload: the store is busy; nothing has changed, try again");
+		return -EAGAIN;
 	}
 	config_diff(c->started, next, restart);
 	struct config *before = c->config;

@@ -58,9 +58,10 @@ uint8_t rooms_mode(const struct control_room *room)
 		[CONFIG_MODE_PEAK] = GATE_MODE_PEAK};
 	room = room->room ? room->room : room;
 	const uint8_t said = room->mode_override;
-	const bool holds = said != STORE_AS_CONFIGURED &&
-			   (said != GATE_MODE_PEAK || room->config->inflow.count > 0);
-	return holds ? said : modes[room->config->mode];
+	const struct config_room *config = rooms_config(room);
+	const bool holds =
+		said != STORE_AS_CONFIGURED && (said != GATE_MODE_PEAK || config->inflow.count > 0);
+	return holds ? said : modes[config->mode];
 }
 
 struct controller_limits rooms_limits(const struct control_room *room)
@@ -363,7 +364,7 @@ int rooms_set(struct control *c)
 	for (uint32_t i = 0; i < count; i++) {
 		if (!rooms[i].draws)
 			doors_restore(c, &rooms[i]);
-		doors_look(&rooms[i], now_ms);
+		doors_look(c, &rooms[i], now_ms);
 		struct controller_limits limits = limits_of(&rooms[i]);
 		controller_set_limits(rooms[i].controller, &limits, now_ms);
 	}
@@ -381,6 +382,7 @@ static void tell_line(struct control *c, struct control_room *room)
 	struct controller_limits limits = limits_of(room);
 	controller_set_limits(room->controller, &limits, clock_at(&c->clock, clock_monotonic_us()));
 	claims_set_state(c->claims, room->line_id, rooms_state(room), is_still(room));
+	claims_set_session(c->claims, room->line_id, limits.session_s);
 }
 
 void rooms_changed(struct control *c, struct control_room *room)

@@ -294,6 +294,7 @@ static int make_drivers(struct control *c, struct listeners *listeners, struct w
 		plan->driver = sockets;
 	} else {
 		plan->outer = sockets;
+		plan->rest_us = (uint32_t)c->config->dpdk->idle_sleep_us;
 		plan->refuses_when_draining = true; // the port is ours: docs/decisions/0013
 		ret = ports_driver(&c->ports, plan->index, &plan->driver);
 	}
@@ -403,7 +404,7 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 		log_error("what the last process knew cannot be taken over: %s", strerror(-ret));
 		return ret;
 	}
-	if ((ret = folders_load(c->config, NULL, &c->folders)) < 0 ||
+	if ((ret = folders_load(c->config, NULL, NULL, &c->folders)) < 0 ||
 		(ret = codes_lists_load(c->config, NULL, &c->codes_lists)) < 0 ||
 		(ret = start_events(c)) < 0)
 		return ret;

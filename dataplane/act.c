@@ -113,6 +113,7 @@ static void decide_item(struct worker *w, struct item *item, struct decision *de
 		.random = random_u32(w->random)};
 	decide(&input, decision);
 	assert(decision->action != DECIDE_CLAIM || !item->answer_is_late);
+	w->has_claims |= decision->fills_window;
 	// A grant that this decision does not use goes back, and so does a use of a code.
 	const struct claim_answer *answer = item->answer;
 	if (answer && answer->verdict == CLAIM_GRANTED && decision->session != answer->session)

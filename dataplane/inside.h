@@ -112,6 +112,7 @@ struct worker {
 	uint64_t version; // of the one whose origins are in force
 	uint64_t now_us; // CLOCK_MONOTONIC, once a turn
 	uint64_t turn_began; // time stamp counter
+	uint64_t came_us; // when anything came last, in the driver's time
 	uint64_t now_ms; // cluster time
 	uint32_t now_s;
 	bool is_held; // control's heartbeat is old: park nothing
@@ -139,7 +140,7 @@ struct worker {
 
 	struct claim *reports; // a ring of WORKER_REPORTS_MAX
 	uint32_t report_first, report_count;
-	bool has_claims; // pushed this turn: control must wake
+	bool has_claims; // pushed this turn, or a window is full: control must wake
 
 	char *reply; // REPLY_BYTES_MAX
 	char hsts[ANSWER_HSTS_BYTES_MAX]; // the field line of one answer

@@ -350,6 +350,21 @@ static void look_around(struct worker *w)
 	}
 }
 
+// Origins' events; the worker's rest, if visitors have left it idle.
+static void poll_outer(struct worker *w, int event_count)
+{
+	uint64_t now_us = w->driver->now_us;
+	bool is_idle = event_count == 0 && w->driver->taken == 0;
+	uint32_t rest_us = 0;
+	if (is_idle && now_us > w->came_us + WORKER_REST_AFTER_US)
+		rest_us = w->plan.rest_us;
+	w->outer_count = stream_poll(w->outer, w->outer_events, EVENTS_MAX, rest_us);
+	if (!is_idle || w->outer_count > 0)
+		w->came_us = now_us;
+	if (rest_us > 0)
+		w->turn_began = rte_rdtsc();
+}
+
 static int take_events(struct worker *w)
 {
 	w->turn_began = rte_rdtsc();
@@ -358,10 +373,9 @@ static int take_events(struct worker *w)
 	uint32_t wait_us = may_sleep ? sleep_us(w) : 0;
 	rte_rcu_qsbr_thread_offline(quiescent, w->plan.index);
 	int event_count = stream_poll(w->driver, w->events, EVENTS_MAX, wait_us);
-	rte_rcu_qsbr_thread_online(quiescent, w->plan.index);
-	w->outer_count = 0;
 	if (w->outer != w->driver) // `driver` polls, and never sleeps
-		w->outer_count = stream_poll(w->outer, w->outer_events, EVENTS_MAX, 0);
+		poll_outer(w, event_count);
+	rte_rcu_qsbr_thread_online(quiescent, w->plan.index);
 	return event_count;
 }
 

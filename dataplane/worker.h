@@ -21,6 +21,7 @@
 	1000u // a claim not answered by then is answered `next`, or with a ticket
 #define WORKER_DISCARD_BYTES (256u << 10) // of a body nobody wanted, before the connection is cut
 #define WORKER_DISCARD_MS 2000u // and how long
+#define WORKER_REST_AFTER_US 1000u // since anything came to a worker that polls and may rest
 #define WORKER_REPORTS_MAX 4096u // reports to control kept while the ring is full
 
 // Everything a worker is built from; nothing is allocated after.
@@ -43,6 +44,9 @@ struct worker_plan {
 	struct stream_driver *driver; // visitors come by it; made by the caller, the worker's from
 				      // worker_start() on, also when that fails
 	struct stream_driver *outer; // origins are reached by it, likewise; NULL: by `driver` too
+	uint32_t
+		rest_us; // of a worker with an `outer` that has been idle for WORKER_REST_AFTER_US:
+			 // it sleeps there, so long at most; 0: it polls all the time
 	bool refuses_when_draining; // `driver` takes no connection any more then
 	struct rings *rings; // stays the caller's, as all below
 	struct snapshot_words *words;

@@ -22,6 +22,7 @@
 #define FRAMES 16384u
 #define DESCRIPTORS 1024u
 #define WARM_MS_MAX 600000u // in which all flows must stand
+#define LEAVE_US 50u // between bursts of those who leave: the server takes them
 
 struct device {
 	uint16_t port;
@@ -177,6 +178,19 @@ static void measure(struct device *d, struct flows *flows, const struct plan *pl
 		now->stalled, now->out_of_order, now->refused, now->resets, d->dropped, now->ready);
 }
 
+// Who comes after us has the same addresses and ports.
+static void leave(struct device *d, struct flows *flows, const struct plan *plan)
+{
+	for (uint32_t i = 0; i < plan->flows; i++) {
+		flows_leave(flows, i);
+		if (i % BURST == BURST - 1 || i + 1 == plan->flows) {
+			flush(d);
+			rte_delay_us_block(LEAVE_US);
+		}
+	}
+	rte_delay_us_block(100 * LEAVE_US); // what is in the rings goes with us
+}
+
 static int start_eal(const struct plan *plan)
 {
 	char core[16];
@@ -224,6 +238,8 @@ int main(int argc, char **argv)
 	bool is_done = flows && meet(&device, flows) && warm_up(&device, flows, &plan);
 	if (is_done)
 		measure(&device, flows, &plan);
+	if (is_done && plan.mode != PLAN_IDLE)
+		leave(&device, flows, &plan);
 	if (flows)
 		flows_destroy(flows);
 	rte_eth_dev_stop(device.port);

@@ -496,6 +496,15 @@ bool claims_set_state(struct claims *c, uint32_t line_id, uint8_t state, bool is
 	return true;
 }
 
+bool claims_set_session(struct claims *c, uint32_t line_id, uint32_t session_s)
+{
+	struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, line_id);
+	if (!room)
+		return false;
+	room->is.session_s = session_s;
+	return true;
+}
+
 // Nobody new until every pass of the room that nobody knows has expired, on a full second.
 static void be_quiet(struct claims *c, struct claims_rooms_entry *room, uint64_t now_ms)
 {

@@ -133,6 +133,9 @@ void claims_set_rooms(struct claims *c, const struct claims_room *rooms, uint32_
 // A command changed the room's state or mode. Returns false if no room has this line.
 bool claims_set_state(struct claims *c, uint32_t line_id, uint8_t state, bool is_still);
 
+// Passes of the room last so long from now on. Returns false if no room has this line.
+bool claims_set_session(struct claims *c, uint32_t line_id, uint32_t session_s);
+
 // Raise threshold and floor of a line to what the store knows. Before its controller is created.
 // Returns 0 or -errno.
 //   line  the line of an id, or NULL if it is not configured

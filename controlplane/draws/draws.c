@@ -69,10 +69,12 @@ void inside_list(struct draws_line *l, struct gathering *g)
 {
 	const struct gather_ids *ids = g->file.ids;
 	struct store_draw *record = &g->record;
+	l->drawn_epoch = ids->epoch;
+	if (!record->is_drawn) // the line forgets it as floor passes
+		record->base = place_before(l->line, ids->first_slot);
 	record->is_drawn = true;
 	record->first_slot = ids->first_slot;
 	record->end_slot = ids->end_slot;
-	record->base = place_before(l->line, ids->first_slot);
 	record->count = g->job.count;
 	memcpy(record->list_sha256, g->job.list_sha256, sizeof(record->list_sha256));
 	g->list = (struct draw_list){.number = record->number,
@@ -169,33 +171,39 @@ static uint64_t drawn_people(const struct draws_line *l)
 	return people;
 }
 
+// Last in a turn, so that the store commits it in this very one.
 static void prepare(struct draws_line *l, uint64_t now_ms)
 {
 	struct draws *d = l->draws;
-	const struct store_status *status = store_poll(d->store, now_ms);
-	if (!l->prepared && (l->wish.prepares || l->wish.gathers)) {
-		uint64_t number = now_ms > l->last_number ? now_ms : l->last_number + 1;
-		struct gathering *g = inside_gathering(l, number);
-		if (!g)
-			return;
-		d->seams.random(d->seams.ctx, g->record.seed, sizeof(g->record.seed));
-		if (!store_put(d->store,
-			    &(struct store_record){.kind = STORE_DRAW, .draw = g->record})) {
-			free(g);
-			return; // the next turn tries again
-		}
-		l->put_commits = status->commits_total;
-		l->prepared = g;
-		l->is_saved = false;
-	} else if (l->prepared && !l->is_saved && !status->is_pending && !status->is_unsaved &&
-		   status->commits_total > l->put_commits) {
-		l->is_saved = true;
-		inside_publish_words(l);
+	if (l->prepared || !(l->wish.prepares || l->wish.gathers))
+		return;
+	uint64_t number = now_ms > l->last_number ? now_ms : l->last_number + 1;
+	struct gathering *g = inside_gathering(l, number);
+	if (!g)
+		return;
+	d->seams.random(d->seams.ctx, g->record.seed, sizeof(g->record.seed));
+	if (!store_put(d->store, &(struct store_record){.kind = STORE_DRAW, .draw = g->record})) {
+		free(g);
+		return; // the next turn tries again
 	}
+	l->put_commits = store_poll(d->store, now_ms)->commits_total;
+	l->prepared = g;
+	l->is_saved = false;
+}
+
+static void note_saved(struct draws_line *l, uint64_t now_ms)
+{
+	if (!l->prepared || l->is_saved)
+		return;
+	const struct store_status *status = store_poll(l->draws->store, now_ms);
+	l->is_saved = !status->is_pending && !status->is_unsaved &&
+		      status->commits_total > l->put_commits;
+	if (l->is_saved)
+		inside_publish_words(l);
 }
 
 // Let newcomers join the gathering that is prepared.
-static void begin(struct draws_line *l)
+static void begin(struct draws_line *l, uint64_t now_ms)
 {
 	uint64_t taken = drawn_people(l) + joined(l->closing);
 	if (!l->wish.gathers || l->open || !l->prepared || !l->is_saved ||
@@ -210,6 +218,8 @@ static void begin(struct draws_line *l)
 	if (ret < 0)
 		return;
 	g->file.ids->epoch = l->wish.epoch;
+	g->file.ids->began_ms = now_ms;
+	atomic_store(&g->file.ids->full_at, l->wish.full_at);
 	l->open = g;
 	l->prepared = NULL;
 	inside_publish_words(l); // its number is known before anybody has it
@@ -247,7 +257,7 @@ static void close_list(struct draws_line *l, uint64_t now_ms)
 	l->closing = g;
 	l->open = NULL;
 	l->closing_ms = now_ms;
-	begin(l);
+	begin(l, now_ms);
 	if (l->open)
 		l->open->file.ids->first_slot = ids->end_slot; // nobody mints in between
 	else
@@ -321,7 +331,7 @@ static void forget(struct draws_line *l)
 	}
 }
 
-void draws_wish(struct draws_line *l, const struct draws_wish *wish)
+void draws_wish(struct draws_line *l, const struct draws_wish *wish, uint64_t now_ms)
 {
 	assert(wish->gathered_max <= DRAW_GATHERED_MOST);
 	bool has_changed = wish->closes_s != l->wish.closes_s ||
@@ -330,16 +340,23 @@ void draws_wish(struct draws_line *l, const struct draws_wish *wish)
 			   memcmp(wish->salt, l->wish.salt, sizeof(wish->salt)) != 0;
 	l->wish = *wish;
 	l->has_wished = true;
+	if (l->open) {
+		struct gather_ids *ids = l->open->file.ids;
+		atomic_store(&ids->full_at, wish->full_at);
+		atomic_store_explicit(
+			&l->words.open, wish->is_shut ? NULL : ids, memory_order_release);
+	}
 	if (has_changed)
 		inside_publish_words(l);
+	close_list(l, now_ms);
 }
 
 static bool turn_line(struct draws_line *l, uint64_t now_ms)
 {
-	prepare(l, now_ms);
+	note_saved(l, now_ms);
 	settle(l);
 	close_list(l, now_ms);
-	begin(l);
+	begin(l, now_ms);
 	draw(l);
 	bool has_drawn = finish(l, now_ms);
 	if (l->open) {
@@ -349,6 +366,7 @@ static bool turn_line(struct draws_line *l, uint64_t now_ms)
 		l->file_error = ret;
 	}
 	forget(l);
+	prepare(l, now_ms);
 	return has_drawn;
 }
 
@@ -369,14 +387,17 @@ struct gather *draws_gather(struct draws_line *l)
 void draws_look(const struct draws_line *l, struct draws_view *view)
 {
 	const struct gather_ids *ids = l->open ? l->open->file.ids : NULL;
+	const struct gathering *last = last_drawn(l);
 	*view = (struct draws_view){.is_gathering = l->open,
 		.is_undrawn = l->closing || l->open,
 		.epoch = ids ? ids->epoch : 0,
 		.closing_epoch = l->closing ? l->closing->file.ids->epoch : 0,
-		.began_ms = l->open ? l->open->record.number : 0,
+		.began_ms = ids ? ids->began_ms : 0,
 		.joined = joined(l->open),
 		.lists = l->set ? l->set->count : 0,
 		.drawn = drawn_people(l),
+		.drawn_epoch = last ? l->drawn_epoch : 0,
+		.drawn_end = last ? last->list.end_slot : 0,
 		.drawn_total = l->drawn_total,
 		.draws_total = l->draws_total,
 		.longest_ms = l->longest_ms};

@@ -36,8 +36,10 @@ struct draws_seams {
 struct draws_wish {
 	bool prepares; // people will gather some day: have a seed ready
 	bool gathers; // people gather
+	bool is_shut; // nobody is to come in, not even while a list that is to close is still open
 	bool keeps_empty; // one that nobody has joined need not be drawn when `epoch` changes
 	uint64_t epoch; // which gathering: when this changes, its list closes and the next begins
+	uint64_t full_at; // control is to be woken when so many have joined; 0: it need not be
 	uint64_t closes_s; // told to those in it; 0: with the opening of the doors
 	uint64_t gathered_max; // people gathered and drawn whose turn is to come
 	uint8_t salt[DRAW_SALT_BYTES_MAX];
@@ -54,6 +56,8 @@ struct draws_view {
 	uint64_t joined; // people in it
 	uint32_t lists; // drawn, and not passed by floor
 	uint64_t drawn; // people in those
+	uint64_t drawn_epoch; // of the one drawn last; 0: not known
+	uint64_t drawn_end; // its end slot; 0: there is none
 	uint64_t drawn_total, draws_total; // since the start
 	uint32_t longest_ms; // from a list's closing to its draw
 };
@@ -64,6 +68,10 @@ struct draws_line;
 // Load what the store knows. Returns 0 or -errno.
 int draws_create(const struct draws_plan *plan, struct store *store,
 	const struct draws_seams *seams, struct draws **draws);
+
+// Forget the draws of lines that are not among those that `is_kept` knows, and remove files that no
+// draw has. At start, before any line is taken.
+void draws_forget_others(struct draws *d, bool (*is_kept)(void *ctx, uint32_t line_id), void *ctx);
 
 // Workers have ended. Waits for a draw that is under way. Accepts NULL.
 void draws_destroy(struct draws *d);
@@ -77,8 +85,8 @@ struct draws_line *draws_take(
 // What workers see of them; lives as long as the draws.
 struct gather *draws_gather(struct draws_line *l);
 
-// What the room wishes from now on.
-void draws_wish(struct draws_line *l, const struct draws_wish *wish);
+// What the room wishes from now on. A list that it wishes closed is closed at once, if it can be.
+void draws_wish(struct draws_line *l, const struct draws_wish *wish, uint64_t now_ms);
 
 // Go on with all lines. Every turn of control. Returns whether a list was drawn.
 bool draws_turn(struct draws *d, uint64_t now_ms);

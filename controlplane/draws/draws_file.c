@@ -4,6 +4,7 @@
 
 #include "controlplane/draws/draws_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -140,4 +141,23 @@ void draws_file_remove(const char *folder, uint32_t line_id, uint64_t number)
 	char path[PATH_MAX];
 	name(path, folder, line_id, number);
 	unlink(path);
+}
+
+void draws_file_sweep(const char *folder,
+	bool (*is_gone)(void *ctx, uint32_t line_id, uint64_t number), void *ctx)
+{
+	DIR *dir = opendir(folder);
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		uint32_t line_id;
+		uint64_t number;
+		char path[PATH_MAX];
+		const char *file = path + strlen(folder) + 1;
+		if (sscanf(entry->d_name, "gather-%8" SCNx32 "-%" SCNu64, &line_id, &number) != 2)
+			continue;
+		name(path, folder, line_id, number);
+		if (strcmp(file, entry->d_name) == 0 && is_gone(ctx, line_id, number))
+			unlink(path);
+	}
+	if (dir)
+		closedir(dir);
 }

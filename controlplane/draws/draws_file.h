@@ -1,6 +1,7 @@
 // The file of a gathering: its visitors' ids, mapped, in the state directory. Control thread only.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "dataplane/gate/gather.h"
@@ -29,6 +30,10 @@ uint64_t draws_file_taken(const struct draws_file *file);
 
 // Let go of the mapping; nobody looks at it any more.
 void draws_file_close(struct draws_file *file);
+
+// Remove all such files of which `is_gone` says so.
+void draws_file_sweep(const char *folder,
+	bool (*is_gone)(void *ctx, uint32_t line_id, uint64_t number), void *ctx);
 
 // Remove the file of a gathering of which nothing can be good any more.
 void draws_file_remove(const char *folder, uint32_t line_id, uint64_t number);

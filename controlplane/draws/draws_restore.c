@@ -55,6 +55,33 @@ int draws_create(const struct draws_plan *plan, struct store *store,
 	return 0;
 }
 
+static bool has_record(const struct draws *d, uint32_t line_id, uint64_t number)
+{
+	for (uint32_t i = 0; i < d->known_count; i++)
+		if (d->known[i].line_id == line_id && d->known[i].number == number)
+			return true;
+	return false;
+}
+
+static bool is_orphan(void *ctx, uint32_t line_id, uint64_t number)
+{
+	return !has_record(ctx, line_id, number);
+}
+
+void draws_forget_others(struct draws *d, bool (*is_kept)(void *ctx, uint32_t line_id), void *ctx)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < d->known_count; i++) {
+		const struct store_record gone = {
+			.kind = STORE_DRAW_FORGOTTEN, .draw = d->known[i]};
+		// One that the store cannot forget now is kept for the next start.
+		if (is_kept(ctx, d->known[i].line_id) || !store_put(d->store, &gone))
+			d->known[kept++] = d->known[i];
+	}
+	d->known_count = kept;
+	draws_file_sweep(d->plan.folder, is_orphan, d);
+}
+
 // All that retired_turn() frees.
 static void give(struct draws *d, struct gathering *g)
 {

@@ -29,6 +29,7 @@ struct draws_line {
 	struct draw_set *set; // of those drawn that floor has not passed
 	struct gather_proof *proof;
 	uint64_t last_number;
+	uint64_t drawn_epoch; // of the one drawn last; 0: not known
 	uint64_t drawn_total, draws_total;
 	uint32_t longest_ms;
 	int file_error; // said already

@@ -40,8 +40,7 @@ struct folder {
 	size_t asset_bytes;
 	struct gate_asset assets[FOLDER_ASSETS_MAX];
 	struct template_text asset_names[FOLDER_ASSETS_MAX]; // and their addresses
-	struct page
-		*pages[PAGE_LANGUAGES_MAX][FOLDER_FILES_MAX + 2]; // the last: those of the program
+	struct page *pages[PAGE_LANGUAGES_MAX][FOLDER_FILES_MAX];
 	struct page_set set;
 };
 
@@ -49,8 +48,10 @@ struct folder {
 struct walk {
 	struct folder *folder;
 	const struct template_ear *ear;
+	const struct folder_pause *pause;
 	uint32_t errors;
-	bool checks_only;
+	bool checks_only, is_preview;
+	bool checked[PAGE_LANGUAGES_MAX][FOLDER_FILES_MAX];
 };
 
 __attribute__((format(printf, 3, 4))) static void say(
@@ -173,21 +174,21 @@ static void take_file(struct walk *w, const char *name)
 	folder->file_count++;
 }
 
+static int is_visible(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
 static int is_template(const struct dirent *entry)
 {
 	size_t len = strlen(entry->d_name);
-	return entry->d_name[0] != '.' && len > 5 && strcmp(entry->d_name + len - 5, ".html") == 0;
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
+	return is_visible(entry) && len > 5 && strcmp(entry->d_name + len - 5, ".html") == 0;
 }
 
 static void take_files(struct walk *w)
 {
 	struct dirent **entries;
-	int count = scandir(w->folder->path, &entries, is_template, by_name);
+	int count = scandir(w->folder->path, &entries, is_template, alphasort);
 	if (count < 0) {
 		say(w, w->folder->path, "cannot be read: %s", strerror(errno));
 		return;
@@ -290,16 +291,11 @@ static void take_asset(struct walk *w, const char *folder, const char *name)
 	free(path);
 }
 
-static int is_visible(const struct dirent *entry)
-{
-	return entry->d_name[0] != '.';
-}
-
 static void take_assets(struct walk *w)
 {
 	struct dirent **entries;
 	char *folder = join(w->folder->path, "assets");
-	int count = folder ? scandir(folder, &entries, is_visible, by_name) : -1;
+	int count = folder ? scandir(folder, &entries, is_visible, alphasort) : -1;
 	if (count < 0 && (!folder || errno != ENOENT))
 		say(w, w->folder->path, "assets cannot be read: %s", strerror(errno));
 	if (count > (int)FOLDER_ASSETS_MAX)
@@ -337,7 +333,7 @@ static void find_languages(struct walk *w, const char *language)
 		if (w->folder->files[i].language[0])
 			add_language(w, w->folder->files[i].language);
 	for (uint32_t i = 0; !w->folder->path && i < PAGES_BUILTIN; i++)
-		add_language(w, i == 0 ? "en" : "ja");
+		add_language(w, pages_builtin[i].language.at);
 }
 
 // The file of that name in language `language` of the set, or in the folder's; NO_FILE if neither.
@@ -384,20 +380,23 @@ static uint32_t file_of(const struct folder *folder, int kind, uint32_t language
 	return at == -1 ? find_file(folder, "page", false, language) : NO_FILE;
 }
 
-static const struct pages_builtin *builtin_of(const char *language)
+// Of the program's languages the nearest, as `pt` is to `pt-br`; else English.
+static uint32_t nearest_language(const char *language)
 {
-	for (size_t i = 0; i < PAGES_BUILTIN; i++)
-		if (strncmp(language, pages_builtin[i].language.at,
-			    pages_builtin[i].language.len) == 0)
-			return &pages_builtin[i];
-	return &pages_builtin[0];
+	size_t len = strcspn(language, "-");
+	for (uint32_t i = 0; i < PAGES_BUILTIN; i++)
+		if (pages_builtin[i].language.len == len &&
+			strncmp(language, pages_builtin[i].language.at, len) == 0)
+			return i;
+	return 0;
 }
 
 // The partials that templates see in a language: those of the program, and the folder's.
 static struct template_names partials_of(
 	const struct folder *folder, uint32_t language, struct template_text partials[PARTIALS_MAX])
 {
-	const struct pages_builtin *builtin = builtin_of(folder->languages[language]);
+	const struct template_names *builtin =
+		&pages_builtin[nearest_language(folder->languages[language])].partials;
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < folder->file_count; i++) {
 		const struct file *file = &folder->files[i];
@@ -406,16 +405,16 @@ static struct template_names partials_of(
 		partials[count++] =
 			(struct template_text){file->name, file->path, {file->text, file->len}};
 	}
-	assert(count + builtin->partials.count <= PARTIALS_MAX);
-	for (uint32_t i = 0; i < builtin->partials.count; i++)
-		partials[count++] = builtin->partials.at[i];
+	assert(count + builtin->count <= PARTIALS_MAX);
+	for (uint32_t i = 0; i < builtin->count; i++)
+		partials[count++] = builtin->at[i];
 	return (struct template_names){count, partials};
 }
 
 // Whether nothing of the folder is in that language but for other pages than `file`.
 static bool is_foreign(const struct folder *folder, uint32_t file, uint32_t language)
 {
-	if (language == 0 || file == NO_FILE || folder->files[file].language[0])
+	if (language == 0 || folder->files[file].language[0])
 		return false;
 	for (uint32_t i = 0; i < folder->file_count; i++)
 		if (folder->files[i].is_partial &&
@@ -424,40 +423,41 @@ static bool is_foreign(const struct folder *folder, uint32_t file, uint32_t lang
 	return true;
 }
 
-// The page that is made of a file (NO_FILE: of the program), compiled at most once.
-static int make_page(
-	struct walk *w, uint32_t file, int kind, uint32_t language, const struct page **page)
+// The page that is made of a file, compiled at most once.
+static int make_page(struct walk *w, uint32_t index, uint32_t language, const struct page **page)
 {
 	struct folder *folder = w->folder;
-	if (is_foreign(folder, file, language))
+	const struct file *file = &folder->files[index];
+	if (is_foreign(folder, index, language))
 		language = 0;
-	const bool asks = kind == PAGE_invitation;
-	struct page **made =
-		&folder->pages[language][file == NO_FILE ? FOLDER_FILES_MAX + asks : file];
+	struct page **made = &folder->pages[language][index];
 	struct template_text partials[PARTIALS_MAX];
-	const struct pages_builtin *builtin = builtin_of(folder->languages[language]);
-	struct pages_template template = {
-		.source = {.main = asks ? builtin->invitation : builtin->page,
+	const struct pages_template template = {
+		.source = {.main = {file->name, file->path, {file->text, file->len}},
 			.partials = partials_of(folder, language, partials),
 			.assets = {folder->asset_count, folder->asset_names},
 			.language = folder->set.languages[language]},
-		.phrases = &builtin->phrases,
-		.has_fonts = has_fonts(folder)};
-	if (file == NO_FILE) {
-		template.source.partials = builtin->partials;
-		template.source.language = builtin->language;
-	} else {
-		template.source.main =
-			(struct template_text){folder->files[file].name, folder->files[file].path,
-				{folder->files[file].text, folder->files[file].len}};
-	}
+		.phrases = &pages_builtin[nearest_language(folder->languages[language])].phrases,
+		.has_fonts = has_fonts(folder),
+		.is_preview = w->is_preview};
 	int ret = 0;
-	if (w->checks_only)
-		w->errors += pages_check(&template, w->ear);
-	else if (!*made)
+	if (w->checks_only) {
+		if (!w->checked[language][index])
+			w->errors += pages_check(&template, w->ear);
+		w->checked[language][index] = true;
+	} else if (!*made) {
+		if (w->pause)
+			w->pause->turn(w->pause->context);
 		ret = pages_compile(&template, w->ear, made);
+	}
 	*page = *made;
 	return ret;
+}
+
+// A page that comes along.
+static const struct page *made_page(int kind, uint32_t language)
+{
+	return kind == PAGE_invitation ? &pages_made_invitations[language] : &pages_made[language];
 }
 
 static int make_pages(struct walk *w)
@@ -466,11 +466,13 @@ static int make_pages(struct walk *w)
 	int ret = 0;
 	for (uint32_t language = 0; language < folder->set.language_count; language++)
 		for (int kind = 0; ret == 0 && kind < PAGE_KIND_COUNT; kind++) {
+			const struct page **page = &folder->set.pages[language][kind];
 			uint32_t file = file_of(folder, kind, language);
-			if (file == NO_FILE && kind == PAGE_error)
-				continue; // answer.c has its own words
-			ret = make_page(
-				w, file, kind, language, &folder->set.pages[language][kind]);
+			if (file != NO_FILE)
+				ret = make_page(w, file, language, page);
+			else if (kind != PAGE_error) // of which answer.c has words
+				*page = made_page(
+					kind, nearest_language(folder->languages[language]));
 		}
 	return ret;
 }
@@ -513,24 +515,37 @@ static struct folder *open_folder(struct walk *w, const char *path, const char *
 	return folder;
 }
 
-int folder_read(const char *path, const char *language, struct folder *before,
-	const struct template_ear *ear, struct folder **folder)
+static int read_folder(struct walk *w, const char *path, const char *language,
+	struct folder *before, struct folder **folder)
 {
-	struct walk w = {.ear = ear};
-	*folder = open_folder(&w, path, language);
+	*folder = open_folder(w, path, language);
 	if (!*folder)
 		return -ENOMEM;
-	if (w.errors == 0 && before && is_same(*folder, before)) {
+	if (w->errors == 0 && before && is_same(*folder, before)) {
 		folder_give(*folder);
 		*folder = folder_hold(before);
 		return 0;
 	}
-	int ret = w.errors > 0 ? -EINVAL : make_pages(&w);
-	if (ret == 0)
-		return 0;
-	folder_give(*folder);
-	*folder = NULL;
+	int ret = w->errors > 0 ? -EINVAL : make_pages(w);
+	if (ret < 0) {
+		folder_give(*folder);
+		*folder = NULL;
+	}
 	return ret;
+}
+
+int folder_read(const char *path, const char *language, struct folder *before,
+	const struct template_ear *ear, const struct folder_pause *pause, struct folder **folder)
+{
+	struct walk w = {.ear = ear, .pause = pause};
+	return read_folder(&w, path, language, before, folder);
+}
+
+int folder_preview(const char *path, const char *language, const struct template_ear *ear,
+	struct folder **folder)
+{
+	struct walk w = {.ear = ear, .is_preview = true};
+	return read_folder(&w, path, language, NULL, folder);
 }
 
 uint32_t folder_check(const char *path, const char *language, const struct template_ear *ear)
@@ -554,7 +569,7 @@ void folder_give(struct folder *folder)
 	if (!folder || --folder->holders > 0)
 		return;
 	for (uint32_t i = 0; i < PAGE_LANGUAGES_MAX; i++)
-		for (uint32_t k = 0; k < FOLDER_FILES_MAX + 2; k++)
+		for (uint32_t k = 0; k < FOLDER_FILES_MAX; k++)
 			pages_destroy(folder->pages[i][k]);
 	for (uint32_t i = 0; i < folder->file_count; i++) {
 		free(folder->files[i].path);

@@ -21,14 +21,25 @@
 
 struct folder;
 
+// What else is to be done while a folder is compiled: called before each page.
+struct folder_pause {
+	void (*turn)(void *context);
+	void *context;
+};
+
 // Read and compile a folder.
 //   path      NULL: the pages that come with the program
 //   language  of files without LANG; lower case
 //   before    one that may be the same: if its files are, it is held once more and returned
 //   ear       told all that is wrong
+//   pause     a page takes some 20 ms; NULL: nothing is to be done meanwhile
 // Returns 0; -EINVAL, and the ear was told; -ENOMEM. One holder: folder_give(). Control only.
 int folder_read(const char *path, const char *language, struct folder *before,
-	const struct template_ear *ear, struct folder **folder);
+	const struct template_ear *ear, const struct folder_pause *pause, struct folder **folder);
+
+// Read it for page_render() to render uncompressed only, which takes a moment. Else the same.
+int folder_preview(const char *path, const char *language, const struct template_ear *ear,
+	struct folder **folder);
 
 // Look for all that folder_read() would tell, but compile nothing.
 // Returns how many errors the ear was told. Any thread.

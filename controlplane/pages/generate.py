@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Makes the built-in templates: generate.py OUT.c queue.html invitation.html queue.css queue.js
-en.json ja.json
+LANGUAGE.json...
 
 Puts the texts of each language into the HTML, drops comments and indentation, shortens the
 script's names, and writes the template and its partials as C. `%{key}` is a text of the language;
@@ -30,12 +30,14 @@ def squeeze_css(text):
 
 
 def squeeze_js(text):
-    """Comments and white space go, names become short. The script ends every statement with `;` and
+    """Comments and white space go, names become short, and `const`, which has done its work, is
+    `let`. The script ends every statement with `;` and
     has no regular expressions and no templates, so strings are all that must be kept whole."""
     tokens = re.findall(r"//[^\n]*|'[^']*'|[\w$]+|\s+|.", text)
     tokens = [token for token in tokens if not token.startswith("//") and not token.isspace()]
     out = ""
     for token in shorten(tokens):
+        token = "let" if token == "const" else token
         glued = out[-1:] + token[0]
         out += " " if re.match(r"[\w$]{2}|\+\+|--", glued) else ""
         out += token
@@ -80,11 +82,11 @@ button:focus-visible, input:focus-visible { outline: 3px solid var(--bright); }
 PARTIALS = {
     # The address is empty to a URL parser, which trims controls: this page, without its fragment.
     # Left out, a page with a fragment would only jump to it and never be loaded again.
-    "sluice_refresh": '<noscript><meta http-equiv="refresh" content="{{poll_after}};url=&#1;">'
-                      "</noscript>",
+    "sluice_refresh": "<noscript>{{>sluice_retry}}</noscript>",
+    "sluice_retry": '<meta http-equiv="refresh" content="{{poll_after}};url=&#1;">',
     "sluice_script": '<script data-state="{{state}}" data-room="{{room}}"'
                      ' data-poll="{{poll_after}}" data-opens="{{opens}}" data-now="{{now}}"'
-                     ' data-unknown="%{wait.unknown}"'
+                     ' data-numbers="%{numbers}" data-moment="%{countdown.moment}" data-unknown="%{wait.unknown}"'
                      ' data-soon="%{wait.soon}" data-minutes="%{wait.minutes}"'
                      ' data-hours="%{wait.hours}" data-days="%{wait.days}">%{js}</script>',
     "sluice_style": "<style>%{css}</style>",
@@ -92,7 +94,8 @@ PARTIALS = {
                    '<p class="warn" id="cookies" role="alert" hidden>%{cookies}</p>\n'
                    '<p id="live" role="status" aria-live="polite"></p>',
     # A link may bring the code along (?code=): it is filled in, and spent by whoever sends it.
-    "sluice_code": '<style>%{code.css}</style>\n<form method="post"><label for="code">%{code.label}</label>\n'
+    "sluice_code": '<style>%{code.css}</style>\n<form method="post">'
+                   '<label for="code">%{code.label}</label>\n'
                    '<input id="code" name="code" maxlength="64" required autofocus'
                    ' autocomplete="off" autocapitalize="characters" spellcheck="false">\n'
                    '<button>%{code.send}</button></form>\n'
@@ -150,6 +153,8 @@ def c_language(page, invitation, css, js, texts):
     for kind in KINDS:
         yield f"[PAGE_{kind}] = {c_span(values[f'{kind}.title'])},"
     yield "},"
+    group, point = texts["numbers"]
+    yield f".group = {c_span(group)}, .point = {c_span(point)},"
     for phrase in PHRASES:
         yield f".{phrase} = {c_span(values[phrase.replace('_', '.')])},"
     yield "},"
@@ -158,8 +163,12 @@ def c_language(page, invitation, css, js, texts):
 def main(out, page, invitation, css, js, *languages):
     lines = ["// Made by controlplane/pages/generate.py.", '#include "controlplane/pages/pages.h"',
              "const struct pages_builtin pages_builtin[PAGES_BUILTIN] = {"]
-    for path in languages:
-        texts = json.loads(read(path))
+    all_texts = [json.loads(read(path)) for path in languages]
+    for path, texts in zip(languages, all_texts):
+        missing = [key for key in all_texts[0] if not texts.get(key)]
+        unknown = [key for key in texts if key not in all_texts[0]]
+        if missing or unknown:
+            sys.exit(f"{path}: missing {missing}, unknown {unknown}")
         lines += ["{", *c_language(read(page), read(invitation), read(css), read(js), texts), "},"]
     lines.append("};")
     with open(out, "w", encoding="utf-8") as file:

@@ -145,8 +145,9 @@ static int make_variant(const struct template *made, const struct html *found,
 	struct maker m = {.made = made,
 		.found = found,
 		.encoding = encoding,
-		.pieces = page->pieces[encoding]};
-	int ret = make_pieces(&m);
+		.pieces = calloc(PIECES_MAX(made->part_count), sizeof(struct page_piece))};
+	page->pieces[encoding] = m.pieces;
+	int ret = m.pieces ? make_pieces(&m) : -ENOMEM;
 	page->piece_count = m.count;
 	if (ret < 0)
 		return ret;
@@ -201,12 +202,9 @@ static int compile(const struct template *made, const struct html *found,
 	page->phrases = template->phrases;
 	page->language = template->source.language;
 	page->identity_bytes = made->len;
-	for (int encoding = 0; ret == 0 && encoding < PAGE_ENCODINGS; encoding++) {
-		page->pieces[encoding] =
-			calloc(PIECES_MAX(made->part_count), sizeof(struct page_piece));
-		ret = page->pieces[encoding] ? make_variant(made, found, encoding, page, ear)
-					     : -ENOMEM;
-	}
+	for (int encoding = 0; ret == 0 && encoding < PAGE_ENCODINGS; encoding++)
+		if (encoding == ACCEPT_IDENTITY || !template->is_preview)
+			ret = make_variant(made, found, encoding, page, ear);
 	return ret;
 }
 
@@ -266,7 +264,7 @@ void pages_destroy(struct page *page)
 	for (int encoding = 0; encoding < PAGE_ENCODINGS; encoding++) {
 		for (uint32_t i = 0; i < page->piece_count && page->pieces[encoding]; i++)
 			free((char *)page->pieces[encoding][i].bytes);
-		free(page->pieces[encoding]);
+		free((void *)page->pieces[encoding]);
 	}
 	free((char *)page->csp.at);
 	free(page);

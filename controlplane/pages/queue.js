@@ -19,14 +19,16 @@
 	nowhere.appendChild(document.createElement('p'));
 	const bar = id('progress');
 	const own = '/.sluice/' + given.room.trim();
+	const group = given.numbers[0], point = given.numbers[1];
 	let state = given.state.trim(), pollAfter = +given.poll;
 	let due, failures = 0, busy = false, leaving = false, saidAt = 0;
 	let opens = +given.opens, now = +given.now, nowAt = Date.now();
-	let aheadAtFirst = +id('ahead').textContent.split(',').join('') || 0;
+	let aheadAtFirst = +id('ahead').textContent.split(group).join('') || 0;
 	id('codes').href = own + '/code';
 	const leftAtFirst = 1 - (bar.value || 0) / 1000;
 
-	const number = n => n == null ? '–' : n.toLocaleString(lang);
+	const number = n => n == null ? '–' : n.toLocaleString('en').split(',').join(group);
+	const decimal = n => String(n).replace('.', point);
 	const shown = name => document.querySelector('[data-for~=' + name + '] h1');
 	const heading = () => (shown(state) || document.querySelector('h1')).textContent;
 	const labelled = name => document.getElementById(name) ?
@@ -49,15 +51,15 @@
 		}
 		const low = Math.max(1, Math.floor(eta.low / unit));
 		const high = Math.max(low + 1, Math.ceil(eta.high / unit));
-		return pattern.replace('#', low / one).replace('#', high / one);
+		return pattern.replace('#', decimal(low / one)).replace('#', decimal(high / one));
 	}
 
 	// To the opening, by the server's clock; this one's only says how long ago it was asked.
 	function countdown() {
 		const left = Math.max(0, Math.round(opens - now - (Date.now() - nowAt) / 1000));
 		const two = n => String(n % 60).padStart(2, '0');
-		id('countdown').textContent = Math.floor(left / 3600) + ':' +
-			two(Math.floor(left / 60)) + ':' + two(left);
+		id('countdown').textContent = state == 'prequeue' && !left ? given.moment :
+			Math.floor(left / 3600) + ':' + two(Math.floor(left / 60)) + ':' + two(left);
 	}
 
 	// Read aloud: a new state at once, the numbers once a minute.
@@ -145,8 +147,8 @@
 		const stop = new AbortController();
 		const timer = setTimeout(() => stop.abort(), PATIENCE_MS);
 		try {
-			const answer = await fetch(own + '/status', {cache: 'no-store', signal: stop.signal,
-				headers: {accept: 'application/json'}});
+			const answer = await fetch(own + '/status', {cache: 'no-store',
+				signal: stop.signal, headers: {accept: 'application/json'}});
 			if (answer.status == 401 || answer.status == 404) {
 				connected(true);
 				if (state == 'waiting' || state == 'next' || state == 'prequeue')

@@ -9,12 +9,19 @@ static bool has_opened(const struct schedule *s, const struct schedule_event *ev
 	return event->opens_ms <= s->opened_ms || event->opens_ms <= s->now_ms;
 }
 
+// Whether the event before is over, and everybody knows.
+static bool is_free(const struct schedule *s, uint32_t index)
+{
+	return index == 0 || s->events[index - 1].closes_ms + SCHEDULE_GAP_MS <= s->now_ms;
+}
+
 // The last event that has begun, or the first of all; -1 if there is none.
 static int find(const struct schedule *s)
 {
 	int found = s->count > 0 ? 0 : -1;
 	for (uint32_t i = 0; i < s->count; i++)
-		if (s->events[i].gathers_ms <= s->now_ms || has_opened(s, &s->events[i]))
+		if (is_free(s, i) &&
+			(s->events[i].gathers_ms <= s->now_ms || has_opened(s, &s->events[i])))
 			found = (int)i;
 	return found;
 }
@@ -32,18 +39,30 @@ static void open_doors(struct schedule *s, const struct schedule_event *event, u
 	s->opened_at_ms = at_ms;
 }
 
+static uint64_t last_over(const struct schedule *s)
+{
+	uint64_t over_ms = 0;
+	for (uint32_t i = 0; i < s->count; i++)
+		if (is_over(s, &s->events[i]))
+			over_ms = s->events[i].opens_ms;
+	return over_ms;
+}
+
 struct schedule_view schedule_look(struct schedule *s, uint64_t now_ms)
 {
 	if (now_ms > s->now_ms)
 		s->now_ms = now_ms;
 	int found = find(s);
-	if (found >= 0 && is_over(s, &s->events[found]) && (uint32_t)found + 1 < s->count)
-		found++; // which has not begun
+	bool is_next =
+		found >= 0 && is_over(s, &s->events[found]) && (uint32_t)found + 1 < s->count;
+	found += is_next; // which has not begun
 	if (found < 0)
 		return (struct schedule_view){.doors = SCHEDULE_OPEN, .event = -1};
 	const struct schedule_event *event = &s->events[found];
-	struct schedule_view view = {.event = found};
-	if (is_over(s, event)) {
+	struct schedule_view view = {.event = found, .over_ms = last_over(s)};
+	if (is_next) {
+		view.doors = SCHEDULE_BEFORE;
+	} else if (is_over(s, event)) {
 		view.doors = SCHEDULE_CLOSED;
 	} else if (has_opened(s, event)) {
 		open_doors(s, event, event->opens_ms);

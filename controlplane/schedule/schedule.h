@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 #define SCHEDULE_LIST_MS 1000u // the list of those who gathered closes so long after the opening
+#define SCHEDULE_KNOWN_MS 50u // by then every worker knows that an event has closed
+#define SCHEDULE_GAP_MS 100u // nothing of the next event begins earlier after one has closed
 
 // One opening; 0 for gathers_ms and opens_ms: from the beginning, for closes_ms: never.
 struct schedule_event {
@@ -40,6 +42,7 @@ struct schedule {
 struct schedule_view {
 	uint8_t doors; // enum schedule_doors
 	int event; // that is under way, or comes next; -1: none
+	uint64_t over_ms; // the latest event that is over, by its opens_ms; 0: none is
 	bool list_is_open; // of those who gather for `event`: they gather, or the doors have just
 			   // opened
 };

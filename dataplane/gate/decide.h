@@ -85,6 +85,7 @@ struct decision {
 	bool sets_ticket, sets_pass; // tokens that the answer carries, in `ticket` and `pass`
 	bool clears_ticket, clears_pass; // cookies that it expires
 	bool was_minted; // `ticket` was drawn just now
+	bool fills_window; // and with it a window has as many as it may have: wake control
 	bool is_preflight; // FORWARD: a CORS pre-flight; count it against the site's rate. Beyond
 			   // that it is DECIDE_UNAVAILABLE, for which all is set
 	bool is_uncounted; // FORWARD: a page view in mode off

@@ -148,7 +148,10 @@ bool decide_gather_join(struct decide_view *v)
 	struct gather *gather = v->room->gather;
 	struct gather_ids *ids =
 		gather ? atomic_load_explicit(&gather->open, memory_order_acquire) : NULL;
-	bool is_coming = !ids && (!gather || atomic_load(&gather->numbers[0]) == 0);
+	// What is being drawn is either what these doors have opened for, and newcomers stand
+	// behind it, or what was left of an opening before.
+	bool is_coming = !ids && (!gather || v->room->opens_s > v->in->now_s ||
+					 atomic_load(&gather->numbers[0]) == 0);
 	if (is_coming && v->room->state == GATE_BEFORE) {
 		decide_tell(v, STATUS_before, NULL, after_moment(v, v->room->gathers_s, SOON_S));
 		return true;
@@ -167,6 +170,7 @@ bool decide_gather_join(struct decide_view *v)
 		.visitor = v->in->fresh_visitor,
 		.issued = v->in->now_s};
 	v->out->sets_ticket = v->out->was_minted = true;
+	v->out->fills_window = gather_is_full(ids);
 	decide_gather_tell(v, &v->out->ticket);
 	return true;
 }

@@ -26,7 +26,7 @@
 
 // One that was drawn. Immutable once workers see it.
 struct draw_list {
-	uint64_t number; // of the gathering, in its tickets: when it began, unix ms
+	uint64_t number; // of the gathering, in its tickets
 	uint64_t first_slot, end_slot; // its keys are those of these slots; end_slot is not its own
 	uint64_t base; // tickets of the line before it
 	uint64_t count; // gathered

@@ -19,6 +19,12 @@ uint64_t gather_join(struct gather_ids *ids, struct place_line *line, uint64_t v
 	return ids->number;
 }
 
+bool gather_is_full(const struct gather_ids *ids)
+{
+	const uint64_t full_at = atomic_load_explicit(&ids->full_at, memory_order_relaxed);
+	return full_at > 0 && atomic_load_explicit(&ids->taken, memory_order_relaxed) >= full_at;
+}
+
 bool gather_is_undrawn(const struct gather *gather, uint64_t number)
 {
 	return number != 0 &&

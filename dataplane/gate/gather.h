@@ -21,7 +21,7 @@ struct gather_ids {
 	char magic[8];
 	uint32_t version;
 	uint32_t line_id;
-	uint64_t number; // in its tickets; when it began, unix ms
+	uint64_t number; // in its tickets; when its seed was drawn, unix ms, or a little later
 	uint64_t max; // ids that it may take
 	uint64_t epoch; // which of the wishes of its room it was made for
 	uint64_t first_slot; // of its keys; 0: not known yet
@@ -30,7 +30,8 @@ struct gather_ids {
 	_Atomic uint64_t ready; // ids[] below this are allocated on disk
 	_Atomic uint64_t taken; // ids[] below this are taken, as far as they are below `max`
 	uint8_t salt[32];
-	uint64_t reserved[2];
+	_Atomic uint64_t full_at; // taken so many, control is to look at it; 0: never
+	uint64_t began_ms; // when newcomers could join it, unix ms
 	_Atomic uint64_t ids[]; // 0: taken and never written, by a process that was killed
 };
 
@@ -54,6 +55,9 @@ struct gather {
 // Add a visitor. Returns the number for the ticket, or 0 if no more are taken. Any worker;
 // lock-free.
 uint64_t gather_join(struct gather_ids *ids, struct place_line *line, uint64_t visitor);
+
+// Whether control is to look at it, since it has as many as a window may have. Any thread.
+bool gather_is_full(const struct gather_ids *ids);
 
 // Whether a gathering is not drawn, but under way. Any thread.
 bool gather_is_undrawn(const struct gather *gather, uint64_t number);

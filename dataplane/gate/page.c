@@ -72,7 +72,9 @@ static uint32_t conditions_of(const struct page_view *view)
 	       (status->opens != 0) * (one << PAGE_HAS_opens) |
 	       (status->expires != 0) * (one << PAGE_HAS_expires) |
 	       (view->room && view->room->takes_codes) * (one << PAGE_HAS_codes) |
-	       condition_of_code(view->outcome);
+	       condition_of_code(view->outcome) |
+	       (status->opens != 0 && view->room && !view->room->has_salt) *
+		       (one << PAGE_HAS_unsalted);
 }
 
 static bool is_shown(const struct page_piece *blank, uint32_t conditions)
@@ -159,34 +161,37 @@ size_t page_render(const struct page *page, enum accept_encoding encoding,
 	return (size_t)(w.at - out);
 }
 
-static void put_or_dash(struct writer *w, uint64_t n)
+static void put_or_dash(struct writer *w, const struct page_phrases *phrases, uint64_t n)
 {
 	if (n == STATUS_UNKNOWN)
 		writer_span(w, SPAN("–"));
 	else
-		writer_grouped(w, n, 3);
+		writer_grouped(w, n, phrases->group);
 }
 
 static void put_title(
 	struct writer *w, const struct page_phrases *phrases, const struct page_view *view)
 {
 	if (view->kind == STATUS_waiting) {
-		put_or_dash(w, view->status->position);
+		put_or_dash(w, phrases, view->status->position);
 		writer_span(w, SPAN(" · "));
 	}
 	writer_span(w, phrases->titles[view->kind]);
 }
 
 // `number` halves, as in 1.5.
-static void put_halves(struct writer *w, uint64_t number)
+static void put_halves(struct writer *w, struct span point, uint64_t number)
 {
 	writer_number(w, number / 2);
-	if (number % 2 != 0)
-		writer_span(w, SPAN(".5"));
+	if (number % 2 != 0) {
+		writer_span(w, point);
+		writer_char(w, '5');
+	}
 }
 
-static void put_pattern(
-	struct writer *w, struct span pattern, uint64_t low, uint64_t high, bool halves)
+// `point`: low and high are halves; NULL: they are whole.
+static void put_pattern(struct writer *w, struct span pattern, uint64_t low, uint64_t high,
+	const struct span *point)
 {
 	uint64_t number = low;
 	for (size_t i = 0; i < pattern.len; i++) {
@@ -194,8 +199,8 @@ static void put_pattern(
 			writer_char(w, pattern.at[i]);
 			continue;
 		}
-		if (halves)
-			put_halves(w, number);
+		if (point)
+			put_halves(w, *point, number);
 		else
 			writer_number(w, number);
 		number = high;
@@ -226,7 +231,8 @@ static void put_wait(
 	}
 	uint64_t low = low_s < unit_s ? 1 : low_s / unit_s;
 	uint64_t high = high_s / unit_s + (high_s % unit_s != 0);
-	put_pattern(w, pattern, low, high > low ? high : low + 1, unit_s == 1800);
+	put_pattern(w, pattern, low, high > low ? high : low + 1,
+		unit_s == 1800 ? &phrases->point : NULL);
 }
 
 static void put_two_digits(struct writer *w, uint64_t n)
@@ -277,9 +283,9 @@ static void fill_slot(struct writer *w, enum page_slot slot, const struct page_p
 	case PAGE_SLOT_site:
 		return writer_span(w, view->site ? view->site->name : SPAN(""));
 	case PAGE_SLOT_position:
-		return put_or_dash(w, status->position);
+		return put_or_dash(w, phrases, status->position);
 	case PAGE_SLOT_ahead:
-		return put_or_dash(w, status->ahead);
+		return put_or_dash(w, phrases, status->ahead);
 	case PAGE_SLOT_wait:
 		return put_wait(w, phrases, status->eta_low, status->eta_high);
 	case PAGE_SLOT_eta_low:

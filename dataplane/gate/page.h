@@ -35,8 +35,8 @@ struct gate_site;
 	X(state, 10, "a word of PAGE_KINDS") \
 	X(room, 63, "the name of the room") \
 	X(site, 63, "the name of the site") \
-	X(position, 26, "the place in line, with commas") \
-	X(ahead, 26, "people ahead, with commas") \
+	X(position, 32, "the place in line, in groups of three digits") \
+	X(ahead, 32, "people ahead, likewise") \
 	X(wait, 40, "expected wait in words") \
 	X(eta_low, 20, "expected wait in seconds, at least") \
 	X(eta_high, 20, "expected wait in seconds, at most") \
@@ -78,8 +78,9 @@ enum page_kind {
 // The word of a kind: that of the state, "error", "invitation".
 struct span page_kind_word(enum page_kind kind);
 
-// Further sections, shown if there is such a value; if the room takes codes; if that is what is
-// wrong with the one that came (code.h).
+// Further sections, shown if there is such a value; `unsalted` while a draw is to come that has no
+// public salt; `codes` if the room takes codes; the others if that is what is wrong with the one
+// that came (code.h).
 #define PAGE_VALUES(X) \
 	X(position) \
 	X(ahead) \
@@ -88,6 +89,7 @@ struct span page_kind_word(enum page_kind kind);
 	X(message) \
 	X(opens) \
 	X(expires) \
+	X(unsalted) \
 	X(codes) \
 	X(code_invalid) \
 	X(code_unknown) \
@@ -110,6 +112,7 @@ static_assert(PAGE_CONDITION_COUNT <= 32, "conditions are bits of a word");
 // What is put into slots, in the page's language; HTML text. `#` in a pattern is a number.
 struct page_phrases {
 	struct span titles[PAGE_KIND_COUNT];
+	struct span group, point; // between groups of digits, before decimals; at most 2 bytes
 	struct span wait_unknown;
 	struct span wait_soon; // less than a minute
 	struct span wait_minutes, wait_hours, wait_days; // patterns: low, high
@@ -136,7 +139,7 @@ struct page {
 	const struct page_phrases *phrases;
 	uint32_t piece_count;
 	uint32_t identity_bytes; // of every answer, decoded
-	struct page_piece *pieces[PAGE_ENCODINGS];
+	const struct page_piece *pieces[PAGE_ENCODINGS];
 };
 
 // The pages of a folder: one for each kind and language, some of them the same.

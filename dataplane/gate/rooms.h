@@ -51,6 +51,7 @@ struct gate_room {
 	uint8_t mode; // enum gate_mode
 	uint8_t state; // enum gate_room_state
 	bool takes_codes; // a lane of it has a list of them (code.h); of a lane false
+	bool has_salt; // the next draw, a public one
 	bool sliding; // a pass is renewed in the second half of its life
 	uint32_t session_s; // how long a pass lasts
 	uint32_t ticket_ttl_s; // how long the cookie of a ticket lasts, and its secret after

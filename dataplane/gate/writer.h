@@ -33,19 +33,17 @@ static inline void writer_char(struct writer *w, char c)
 	*w->at++ = c;
 }
 
-// `n` in decimal, with a comma between groups of `group` digits.
-static inline void writer_grouped(struct writer *w, uint64_t n, unsigned group)
+// `n` in decimal, with `between` between groups of three digits.
+static inline void writer_grouped(struct writer *w, uint64_t n, struct span between)
 {
-	char text[2 * WRITER_NUMBER_BYTES_MAX], *end = text + sizeof(text), *at = end;
-	unsigned digits = 0;
-	do {
-		if (digits > 0 && digits % group == 0)
-			*--at = ',';
+	char text[WRITER_NUMBER_BYTES_MAX], *end = text + sizeof(text), *at = end;
+	for (; n > 0 || at == end; n /= 10)
 		*--at = (char)('0' + n % 10);
-		digits++;
-		n /= 10;
-	} while (n > 0);
-	writer_span(w, (struct span){at, (size_t)(end - at)});
+	for (; at < end; at++) {
+		writer_char(w, *at);
+		if (at + 1 < end && (end - at) % 3 == 1)
+			writer_span(w, between);
+	}
 }
 
 static inline unsigned writer_digits(uint64_t n)

@@ -20,7 +20,7 @@ int main(void)
 	const struct template_ear ear = {NULL, NULL}; // nothing is wrong with them
 	const struct page_view view = {.status = &status, .room = &room, .kind = STATUS_waiting};
 	struct folder *folder;
-	if (folder_read(NULL, "en", NULL, &ear, &folder) < 0)
+	if (folder_read(NULL, "en", NULL, &ear, NULL, &folder) < 0)
 		return 1;
 	while (scanf("%2s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, language, &status.position,
 		       &status.ahead, &status.eta_low, &status.eta_high) == 5) {

@@ -1,16 +1,24 @@
-"""Goal: every state of the page is fit to be seen, on phone and desktop, light and dark, in both
-languages. The pictures are left in build/screens/ to be looked at; what a program can judge of
-them is judged here: nothing is blank, wider than the window, cut off, or too pale to read."""
+"""Goal: every page is fit to be seen, on phone and desktop, light and dark, in every language: the
+page that comes along and the two example brands. The pictures are left in build/screens/ to be
+looked at; what a program can judge of them is judged here: nothing is blank, wider than the window,
+cut off, or too pale to read.
+
+A sheet has all states of one design beside each other, as `sluice page preview` writes them: a
+picture for each would take minutes. What only happens to a page that is open is pictured as it
+happens.
+"""
 import base64
+import contextlib
+import os
 import pathlib
 import struct
-import time
+import threading
 import zlib
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from browser import LANGUAGES
-from crowd import Crowd
-from sluice import BINARY, Origin, Sluice, room, token, wait_for
+from sluice import BINARY, ROOT, room
 
 SCREENS = pathlib.Path(BINARY).parent / "screens"
 SIZES = {"phone": (390, 844), "desktop": (1280, 800)}
@@ -18,7 +26,13 @@ NARROW = (320, 640)  # WCAG 2.1, 1.4.10: nothing is lost down to this width
 SAID = {"en": "Gates open at 18:00. Bring your ticket and a photo ID; large bags stay outside: "
               "https://tickets.example/what-to-bring/a-very-long-address-that-has-no-break",
         "ja": "開場は18時です。チケットと身分証明書をお持ちください。大きな荷物はお預かりできません。"}
+LONG = os.environ.get("SLUICE_TESTS_LONG") == "1"
 WAITING = 1284  # before the visitor
+STATES = ("prequeue", "before", "waiting", "next", "expired", "closed", "full", "rejected", "error",
+          "invitation")
+BRANDS = ROOT / "config" / "examples"
+DESIGNS = {"plain": {}, "football": {"pages": str(BRANDS / "football")},
+           "baseball": {"pages": str(BRANDS / "baseball"), "pages_language": "ja"}}
 
 # Elements that show text: wider than the window, wider than what shows them, or of a contrast
 # below 4.5 (WCAG 2.1, 1.4.3) to what is behind them.
@@ -57,51 +71,90 @@ FAULTS = """
     return faults;"""
 
 
-class Scenes:
-    """An appliance whose rooms are each in a state of their own, named after it."""
-
-    def __init__(self):
-        self.origin = Origin()
-        self.sluice = Sluice(self.origin.port, rooms=[
-            room("waiting", capacity=8, session="2m"), room("next", capacity=1),
-            room("expired", capacity=1, session="1s"), room("closed"),
-            room("full", capacity=1, line_max=1), room("rejected", mode="reject")]).start()
-        self.others = Crowd(self.sluice)
-        self.others.enter(8, "waiting")
-        self.others.wait(WAITING, "waiting")
-        for name in ("next", "full"):
-            self.others.enter(1, name)
-        self.others.wait(1, "full")
-        self.over = self.others.enter(1, "expired")[0]
-        for command in (("expired", "pause"), ("closed", "close"), ("next", "release", "9")):
-            self.sluice.cli("room", *command)
-        wait_for(lambda: time.time() > token(self.over)["expires"], 5)
-
-    def enter(self, visitor, state):
-        set_theme(visitor, "light")
-        visitor.open(self.sluice.url(f"/{state}/"))
-        if state == "next":
-            self.sluice.cli("room", "next", "release", "9")
-        if state == "expired":
-            visitor.forget_cookies()
-            visitor.cdp("Network.setCookie", url=self.sluice.url("/"), name="sluice-p-expired",
-                        value=self.over)
-        visitor.until_state(state)
-
-    def say(self, text):
-        self.sluice.cli("room", "waiting", "message", text)
-
-    def destroy(self):
-        self.others.close()
-        self.sluice.destroy()
-        self.origin.stop()
+# All pages of a sheet as frames, so many in a row, so wide, and each as high as it needs.
+SHEET = """<!doctype html><link rel="icon" href="data:,"><style>
+body {{ margin: 0; display: flex; flex-wrap: wrap }} iframe {{ border: 0 }}</style>{}"""
+FIT = """
+    const [columns, width] = arguments, frames = [...document.querySelectorAll('iframe')];
+    document.body.style.width = columns * width + 'px';
+    for (const frame of frames) {
+        const page = frame.contentDocument;
+        frame.style.width = width + 'px';
+        frame.style.height = '9em';
+        frame.style.height = page.documentElement.scrollHeight + 'px';
+        page.getElementById('live')?.remove(); // it is out of sight
+    }
+    return frames.every(frame => frame.contentDocument.readyState == 'complete' &&
+        [...frame.contentDocument.images].every(image => image.naturalWidth > 0));"""
+JUDGE = """
+    return [...document.querySelectorAll('iframe')].flatMap(frame => {
+        const faults = new frame.contentWindow.Function(arguments[0])();
+        if (![...frame.contentDocument.querySelectorAll('h1')].some(h => h.checkVisibility()))
+            faults.push('says nothing');
+        return faults.map(fault => frame.id + ': ' + fault);
+    });"""
 
 
-@pytest.fixture(scope="module")
-def scenes():
-    made = Scenes()
+class Previews:
+    """A server of what `sluice page preview` writes, by design, state and language, and of sheets
+    of them. The pages do not ask for a while."""
+
+    def __init__(self, sluice):
+        self.sluice, self.pages, previews = sluice, {}, self
+
+        class Handler(BaseHTTPRequestHandler):
+            def log_message(self, *arguments):
+                pass
+
+            def do_GET(self):
+                body, kind = previews.answer(self.path, self.headers.get("Referer", ""))
+                self.send_response(200)
+                self.send_header("Content-Type", kind)
+                self.end_headers()
+                with contextlib.suppress(BrokenPipeError):  # it went on to another page
+                    self.wfile.write(body)
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def answer(self, path, referer):
+        if "/assets/" in path:
+            design = "football" if "football" in referer else "baseball"
+            return (BRANDS / design / "assets" / "crest.svg").read_bytes(), "image/svg+xml"
+        return self.pages[path].encode(), "text/html; charset=utf-8"
+
+    def states(self, design, language):
+        """Its pages, if it has some. Returns their paths."""
+        for state in STATES:
+            path = f"/{design}/{state}/{language}"
+            if path not in self.pages:
+                run = self.sluice.cli("page", "preview", design, state, "--lang", language,
+                                      check=False)
+                assert run.returncode == 0 or "no such page" in run.stderr, run.stderr
+                self.pages[path] = run.stdout.replace('="10 ', '="100')
+            if self.pages[path]:
+                yield path
+
+    def sheet(self, design, language):
+        path = f"/sheet/{design}/{language}"
+        self.pages[path] = SHEET.format("".join(
+            f'<iframe id="{path}" src="{path}"></iframe>'
+            for path in self.states(design, language)))
+        return f"http://127.0.0.1:{self.server.server_address[1]}{path}"
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture
+def previews(make):
+    sluice = make(start=False, rooms=[room(design, **keys) for design, keys in DESIGNS.items()])
+    sluice.write()
+    made = Previews(sluice)
     yield made
-    made.destroy()
+    made.close()
 
 
 def is_blank(png):
@@ -128,48 +181,79 @@ def set_theme(visitor, theme):
         {"name": "prefers-reduced-motion", "value": "reduce"}])
 
 
-def look(visitor, name):
-    """Take a picture in each size and theme, and judge it."""
+def take(visitor, name):
     SCREENS.mkdir(exist_ok=True)
-    for theme in ("light", "dark"):
+    png = base64.b64decode(visitor.cdp("Page.captureScreenshot", captureBeyondViewport=True,
+                                       optimizeForSpeed=True)["data"])
+    (SCREENS / f"{name}.png").write_bytes(png)
+    assert not is_blank(png)
+
+
+def look(visitor, name, sizes=("phone", "desktop"), themes=("light", "dark")):
+    """Take a picture in each size and theme, and judge it."""
+    for theme in themes:
         set_theme(visitor, theme)
-        for size in SIZES:
+        for size in sizes:
             set_size(visitor, SIZES[size])
             assert visitor.js(FAULTS) == []
-            shot = visitor.cdp("Page.captureScreenshot", captureBeyondViewport=True,
-                               optimizeForSpeed=True)["data"]
-            png = base64.b64decode(shot)
-            (SCREENS / f"{name}-{size}-{theme}.png").write_bytes(png)
-            assert not is_blank(png)
+            take(visitor, f"{name}-{size}-{theme}")
     set_size(visitor, NARROW)
     assert visitor.js(FAULTS) == []
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("state", ["next", "expired", "closed", "full", "rejected"])
-def test_states(scenes, tab, state, language):
-    visitor = tab(language)
-    scenes.enter(visitor, state)
-    look(visitor, f"{state}-{language}")
+def look_at_sheet(visitor, size, themes):
+    """Judge all states at once, and take a picture in each of these themes."""
+    columns = {"phone": 5, "desktop": 3}.get(size, 5)
+    width = {"phone": 390, "desktop": 760}.get(size, NARROW[0])  # beyond that there is only space
+    set_size(visitor, (columns * width, 800))
+    visitor.until(lambda: visitor.js(FIT, columns, width))
+    for theme in ("light", "dark"):
+        set_theme(visitor, theme)
+        assert visitor.js(JUDGE, FAULTS) == []
+        if theme in themes:
+            name = visitor.address().rsplit("/", 2)[1:]
+            take(visitor, "-".join([*name, size, theme]))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_waiting(scenes, tab, language):
-    """And what may happen meanwhile: a message, no network, no cookies."""
-    scenes.say("")
+@pytest.mark.parametrize("design", DESIGNS)
+def test_every_state(previews, tab, design, language):
+    """On a desktop each language in a theme of its own; in both with SLUICE_TESTS_LONG=1."""
+    visitor = tab(language).open(previews.sheet(design, language))
+    look_at_sheet(visitor, "narrow", ())
+    look_at_sheet(visitor, "phone", ("light", "dark"))
+    desktop = ("light", "dark") if LONG else {"en": ["light"], "ja": ["dark"]}[language]
+    look_at_sheet(visitor, "desktop", desktop)
+
+
+@pytest.mark.parametrize("language", ("de", "es", "fr", "ko", "pt", "zh"))
+def test_every_other_language(previews, tab, language):
+    visitor = tab().open(previews.sheet("plain", language))
+    look_at_sheet(visitor, "narrow", ())
+    look_at_sheet(visitor, "phone", ["light"])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_may_happen_meanwhile(make, crowd, tab, language):
+    """A message, no network, no cookies."""
+    sluice = make(rooms=[room("waiting", capacity=8, session="2m")])
+    others = crowd(sluice)
+    others.enter(8, "waiting")
+    others.wait(WAITING, "waiting")
     visitor = tab(language)
-    scenes.enter(visitor, "waiting")
-    look(visitor, f"waiting-{language}")
-    scenes.say(SAID[language])
+    set_theme(visitor, "light")
+    visitor.open(sluice.url("/waiting/"))
+    visitor.until_state("waiting")
+    sluice.cli("room", "waiting", "message", SAID[language])
     visitor.sleep(minutes=2)
     visitor.until(lambda: visitor.text("message"))
-    look(visitor, f"waiting-message-{language}")
+    look(visitor, f"message-{language}")
     visitor.offline(True)
     visitor.sleep(minutes=2)
     visitor.until(lambda: visitor.text("offline"))
-    look(visitor, f"waiting-offline-{language}")
+    look(visitor, f"offline-{language}", sizes=["phone"])
     visitor.js("sessionStorage.sluiceLost = 1")
     visitor.forget_cookies()
     visitor.offline(False)
     visitor.until(lambda: visitor.text("cookies"))
-    look(visitor, f"waiting-cookies-{language}")
+    look(visitor, f"cookies-{language}", sizes=["phone"])

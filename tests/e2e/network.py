@@ -24,7 +24,8 @@ SOURCES = 8  # addresses that visitors may come from
 # Where visitors may come from.
 VISITORS = ["127.0.0.0/8", "10.77.0.0/16", "fd00::/16"]
 taken = set()  # numbers of links
-# Appliances that never sleep: each process of pytest-xdist has a core for its own, while they last.
+# Appliances share cores with each other and with their visitors, so the idle ones rest.
+IDLE_SLEEP_US = 100
 CORES = sorted(os.sched_getaffinity(0), reverse=True)
 CORE = CORES[int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % len(CORES)]
 
@@ -173,7 +174,7 @@ class Link:
         if self.mtu != 1500:
             port["mtu"] = self.mtu
         return {"driver": "dpdk", "workers": [CORE],
-                "dpdk": {"hugepages": "off", "ports": [port]}}
+                "dpdk": {"hugepages": "off", "idle_sleep": IDLE_SLEEP_US, "ports": [port]}}
 
     def plug(self):
         """The appliance runs: a device of its own making gets the kernel's addresses now."""

@@ -168,10 +168,7 @@ class Sluice:
         }
         self.config.update(self.link.config())
         self.config.update(top or {})
-        # It goes before the tests' own processes: a control thread that gets no core for 200 ms
-        # queues newcomers, as it should. Workers that poll a device would leave the tests nothing.
-        first = [] if network.is_bypass() else ["nice", "-n", "-10"]
-        self.command = [*first, BINARY, "run", "-c", str(self.path)]
+        self.command = [BINARY, "run", "-c", str(self.path)]
 
     @property
     def path(self):
@@ -197,9 +194,12 @@ class Sluice:
     def start(self, expect_ready=True):
         self.write()
         self.log_path = self.folder / f"log-{time.monotonic_ns()}"
+        # It goes before the tests' own processes: a control thread that gets no core for 200 ms
+        # queues newcomers, as it should. Workers that poll a device would leave the tests nothing.
+        first = [] if network.is_bypass() else ["nice", "-n", "-10"]
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(  # it ends with us, should we be killed
-                ["setpriv", "--pdeathsig", "KILL", *self.command], stderr=log, stdout=log,
+                ["setpriv", "--pdeathsig", "KILL", *first, *self.command], stderr=log, stdout=log,
                 stdin=subprocess.DEVNULL)
         if expect_ready:
             wait_for(self.is_ready, START_S, otherwise=self.read_log)

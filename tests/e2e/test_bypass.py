@@ -3,6 +3,7 @@ import contextlib
 import hashlib
 import json
 import os
+import pathlib
 import random
 import re
 import signal
@@ -287,3 +288,22 @@ def test_memory_and_ports_are_told_by_check(make):
     assert int(re.search(r"^an idle connection: (\d+) bytes$", told, re.M)[1]) <= 230
     assert "total" in told and json.loads(sluice.cli("show", "counters", "--json").stdout)
     assert sluice.link.device().split(",")[0] in sluice.read_log()
+
+
+def test_an_idle_worker_leaves_its_core_to_others(make):
+    """It polls from the first frame on, and rests when none has come for a while."""
+    sluice = make(rooms=[])
+    sluice.stop()
+    sluice.config["dpdk"]["idle_sleep"] = 1000
+    sluice.start()
+
+    def used_s():
+        stat = pathlib.Path(f"/proc/{sluice.process.pid}/stat").read_text()
+        fields = stat.rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    before, began = used_s(), time.monotonic()
+    time.sleep(2)
+    assert (used_s() - before) / (time.monotonic() - began) < 0.25
+    with socket.create_connection((sluice.address, sluice.port)) as visitor:
+        assert b" 200 " in ask(visitor)

@@ -268,6 +268,35 @@ def test_tickets_of_another_opening_count_as_none(make, visitor):
     assert draw["seed"] is None and draw["gathering"] == token(late.ticket())["key"]
 
 
+def test_an_event_overrides_its_room(make, visitor):
+    """Capacity, session, order, mode and pages are the event's from its opening to its closing."""
+    events = [{"name": "gala", "opens": moment(-5)[0], "closes": moment(3600)[0], "capacity": 3,
+               "session": "90s", "order": "window", "window": 2, "mode": "always", "pages": "gala",
+               "rate": "600/min"},
+              {"opens": moment(7200)[0]}]
+    sluice = make(rooms=[room(capacity=1, events=events)], start=False)
+    (sluice.folder / "gala").mkdir()
+    (sluice.folder / "gala" / "page.html").write_text(
+        "<!doctype html><title>GALA</title><p>{{state}}</p>{{>sluice_refresh}}{{>sluice_script}}")
+    sluice.start()
+    people = [visitor(sluice) for _ in range(3)]
+    assert all("GALA" in one.get("/derby/").text for one in people)
+    now = sluice.show("room", "derby")
+    assert (now["event"], now["mode"], now["capacity"]) == ("gala", "always", 3)
+    wait_for(lambda: all(one["state"] == "admitted" for one in states(people)), 20, 0.3)
+    assert draw_of(people[0])["count"] >= 1  # by windows, as the event wants it
+    assert all(token(one.passed())["expires"] < time.time() + 92 for one in people)
+    events[0]["closes"] = moment(1)[0]
+    sluice.write()
+    sluice.cli("reload")
+    newcomer = visitor(sluice)
+    wait_for(lambda: newcomer.get("/derby/").headers.get("Sluice-State") == "before", 8, 0.1)
+    assert "GALA" not in newcomer.get("/derby/").text
+    now = sluice.show("room", "derby")
+    assert (now["event"], now["mode"], now["capacity"]) == (None, "auto", 1)
+    assert people[0].get("/derby/").text.startswith("shop:")  # its pass is good to its end
+
+
 def test_a_gathering_that_is_full(make, visitor):
     sluice = make(rooms=[doors()], top={"gathered_max": 3})
     gather(visitor, sluice, 3)

@@ -3,14 +3,18 @@ import base64
 import gzip
 import hashlib
 import html.parser
+import json
 import re
 
 import brotli
 import pytest
-from sluice import BROWSER, room
+from sluice import BROWSER, ROOT, room
 
 DECODERS = {"br": brotli.decompress, "gzip": gzip.decompress, None: bytes}
 ANSWER_BYTES_MAX = 12000
+TEXTS = {path.stem: json.loads(path.read_text())
+         for path in sorted((ROOT / "controlplane" / "pages").glob("*.json"))}
+LANGUAGES = list(TEXTS)
 # The numbers that differ from poll to poll, what fills their slots up, and sections that are not
 # shown.
 CHANGING = re.compile(rb"[0-9][0-9.,:]*| +|<!-- *-->|\n+")
@@ -110,23 +114,47 @@ def test_encodings(queue, accepted, sent):
     assert len(body) <= len(plain) if sent is None else len(body) < len(plain) / 2
 
 
-@pytest.mark.parametrize("wished,language", [
-    ("en-GB,en;q=0.9", "en"), ("ja", "ja"), ("ja-JP,ja;q=0.9,en;q=0.8", "ja"),
-    ("en;q=0.5,ja;q=0.6", "ja"), ("en,ja", "en"), ("ja,en", "ja"), ("de,fr;q=0.5", "en"),
-    ("", "en"),
-])
-def test_languages(queue, wished, language):
+LANGUAGES_WISHED = {
+    "en-GB,en;q=0.9": "en", "ja": "ja", "ja-JP,ja;q=0.9,en;q=0.8": "ja", "en;q=0.5,ja;q=0.6": "ja",
+    "en,ja": "en", "ja,en": "ja", "de,fr;q=0.5": "de", "fr;q=0.9,de;q=0.95": "de", "pt-BR": "pt",
+    "zh-TW,zh;q=0.9,en;q=0.8": "zh", "nl,ko;q=0.2": "ko", "nl,is;q=0.9": "en", "": "en", "*": "en",
+    "en;q=0,*;q=0.5,es;q=0.4": "ja", "es-419, en;q=0.1": "es",
+}
+
+
+def test_languages(queue):
     sluice, one = queue()
-    answer, body = fetch(one, accept_language=wished, accept_encoding="identity")
-    assert answer.headers["content-language"] == language
-    assert f'<html lang="{language}">'.encode() in body
+    for wished, language in LANGUAGES_WISHED.items():
+        answer, body = fetch(one, accept_language=wished, accept_encoding="identity")
+        assert answer.headers["content-language"] == language, wished
+        assert f'<html lang="{language}">'.encode() in body
 
 
-@pytest.mark.parametrize("language", ["en", "ja"])
-def test_size(queue, language):
-    """With its head, the longest message, and everybody's numbers at their longest slots."""
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_word_is_missing(make, language):
+    """Every state has its words in every language, and none of another's."""
+    sluice, texts, english = make(start=False), TEXTS[language], TEXTS["en"]
+    sluice.write()
+    assert texts.keys() == english.keys() and all(texts.values())
+    for state in ("prequeue", "before", "waiting", "next", "expired", "closed", "full", "rejected"):
+        page = html.unescape(sluice.cli(
+            "page", "preview", "derby", state, "--lang", language).stdout)
+        words = [f"{state}.title", f"{state}.text", "room", "place", "ahead", "keep", "offline"]
+        words += ["prequeue.salt"] if state == "prequeue" else []
+        assert [key for key in words if texts[key] not in page] == []
+        assert language == "en" or [key for key in words if english[key] in page] == []
+
+
+def test_size(queue):
+    """With its head, the longest message, and everybody's numbers at their longest slots: each
+    language fits into the first flight of a connection."""
     sluice, one = queue()
     sluice.cli("room", "derby", "message", "m" * 500)
+    for language in LANGUAGES:
+        check_size(sluice, one, language)
+
+
+def check_size(sluice, one, language):
     got = sluice.raw(b"GET /derby/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
               b"Accept: text/html\r\nAccept-Language: %s\r\n\r\n" % language.encode())
     assert b"m" * 500 in got

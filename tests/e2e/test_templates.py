@@ -5,10 +5,12 @@ import gzip
 import hashlib
 import re
 import shutil
+import subprocess
+import time
 
 import brotli
 import pytest
-from sluice import BROWSER, ROOT, room, wait_for
+from sluice import BINARY, BROWSER, ROOT, room, wait_for
 
 pytestmark = pytest.mark.above
 
@@ -228,6 +230,34 @@ def test_a_reload_drops_nobody(club, visitor):
     shutil.rmtree(sluice.folder / "club")
     assert sluice.cli("reload", check=False).returncode == 1
     assert "second" in people[0].get("/derby/").text
+
+
+def test_a_reload_of_many_pages_queues_nobody(make, visitor):
+    """Pages are compiled between turns: control is never away for so long that workers hold."""
+    names = [f"r{i}" for i in range(32)]
+    sluice = make(rooms=[room(name, pages=name, capacity=1000) for name in names], start=False)
+
+    def lay_all(version):
+        for name in names:
+            lay(sluice.folder / name, {f"page{language}.html": PAGE.replace("VERSION", version)
+                .replace("{{>foot}}", "{{>sluice_style}}") for language in ("", ".ja", ".de")}
+                | {"assets/crest.svg": CREST})
+
+    lay_all("first")
+    sluice.start()
+    lay_all("second")
+    began = time.monotonic()
+    reload = subprocess.Popen([BINARY, "reload", "-c", str(sluice.path)])
+    came = 0
+    while reload.poll() is None:
+        answer = sluice.raw(b"GET /r7/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert b"sluice-p-r7=" in answer, (came, answer)
+        came += 1
+    assert reload.returncode == 0
+    took = time.monotonic() - began
+    assert took > 0.5 and came > 10, (took, came)  # else there was nothing to wait for
+    sluice.cli("room", "r7", "close")
+    wait_for(lambda: "second" in visitor(sluice).get("/r7/").text, 5)
 
 
 def test_preview(club):

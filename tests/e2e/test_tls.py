@@ -414,7 +414,7 @@ def test_testssl(secured, authority, tmp_path):
     report = tmp_path / "report.json"
     subprocess.run(["testssl", "--quiet", "--color", "0", "--warnings", "off", "--fast", "--nodns",
                     "none", "--ip", one.sluice.address, "-p", "-s", "-f", "-P", "-U", "--jsonfile",
-                    str(report), f"localhost:{one.tls_port}"], capture_output=True, timeout=300,
+                    str(report), f"localhost:{one.tls_port}"], capture_output=True, timeout=1200,
                    check=False)
     found = json.loads(report.read_text())
     assert len(found) > 30

@@ -97,6 +97,30 @@ static const struct door_case {
 		IN_ROOM("events:" NEXT "- {opens: " AT("10:00:00") ", order: window}"),
 		"t.yaml:10:48: sites[0].rooms[0].events[0].order: 'window' needs a window; "
 		"allowed: with window\n"},
+	{"an event's window beyond gathered_max",
+		IN_ROOM("events:" NEXT
+			"- {opens: " AT("10:00:00") ", window: 1000000}") "gathered_max: "
+									  "1000\n",
+		"t.yaml:10:49: sites[0].rooms[0].events[0].window: '1000000' is above "
+		"gathered_max; allowed: up to 1000\n"},
+	{"an event's rate beside a batch that is one",
+		IN_ROOM("batch: 10 every 1m" NEXT "batch_spread: true" NEXT "events:" NEXT
+			"- {opens: " AT("10:00:00") ", rate: 5/s}"),
+		"t.yaml:12:47: sites[0].rooms[0].events[0].rate: '5/s' is that of the room's "
+		"batch; "
+		"allowed: without `batch_spread`\n"},
+	{"an event's peak without an inflow",
+		IN_ROOM("events:" NEXT "- {opens: " AT("10:00:00") ", mode: peak}"),
+		"t.yaml:10:47: sites[0].rooms[0].events[0].mode: 'peak' needs an inflow; allowed: "
+		"with `inflow` of the room\n"},
+	{"an event's peak with the room's inflow",
+		IN_ROOM("inflow: 50/min" NEXT "events:" NEXT "- {opens: " AT("10:00:00") ", mode: "
+											 "peak}"),
+		""},
+	{"an event's language that is none",
+		IN_ROOM("events:" NEXT "- {opens: " AT("10:00:00") ", pages_language: E_N}"),
+		"t.yaml:10:57: sites[0].rooms[0].events[0].pages_language: 'E_N' is no language; "
+		"allowed: 2 to 15 lower-case letters, digits and -, as in pt-br\n"},
 	{"an event's order with the room's window",
 		IN_ROOM("window: 5s" NEXT "events:" NEXT "- {opens: " AT("10:00:00") ", order: "
 										     "window}"),
@@ -145,6 +169,46 @@ static void test_windows_and_salts(void **state)
 	config_destroy(config);
 }
 
+static void test_during_an_event(void **state)
+{
+	(void)state;
+	struct config *config = fixture_config(IN_ROOM(
+		"capacity: 5" NEXT "session: 1m" NEXT "order: window" NEXT "window: 2m" NEXT
+		"pages_language: fr" NEXT "mode: reject" NEXT "events:" NEXT
+		"- {opens: " AT("10:00:00") ", closes: " AT(
+			"11:00:00") ", capacity: 9, rate: 60/s, "
+				    "session: 2m, order: arrival, salt: ff, pages: club, "
+				    "pages_language: de, "
+				    "mode: auto}" NEXT
+				    "- {opens: " AT("12:00:00") ", order: window, window: 8}"));
+	const struct config_room *room = &config->sites.at[0].rooms.at[0];
+	const struct config_site *site = &config->sites.at[0];
+	struct config_room all = config_room_during_nth(room, 1);
+	assert_int_equal(all.capacity, 9);
+	assert_int_equal(all.rate.count, 60);
+	assert_int_equal(all.burst, 60);
+	assert_int_equal(all.session_s, 120);
+	assert_int_equal(all.order, CONFIG_ORDER_ARRIVAL);
+	assert_int_equal(all.mode, CONFIG_MODE_AUTO);
+	assert_string_equal(all.salt, "ff");
+	assert_non_null(strstr(config_pages(site, &all), "club"));
+	assert_string_equal(config_pages_language(site, &all), "de");
+	all = config_room_during_nth(room, 2); // what it does not name is the room's
+	assert_int_equal(all.capacity, 5);
+	assert_int_equal(all.rate.count, 0);
+	assert_int_equal(all.session_s, 60);
+	assert_int_equal(all.order, CONFIG_ORDER_WINDOW);
+	assert_int_equal(all.window.people, 8);
+	assert_int_equal(all.window.s, 0);
+	assert_int_equal(all.mode, CONFIG_MODE_REJECT);
+	assert_null(config_pages(site, &all));
+	assert_string_equal(config_pages_language(site, &all), "fr");
+	all = config_room_during(room, NULL);
+	assert_memory_equal(&all, room, sizeof(all));
+	assert_int_equal(config_pages_most(config), 4); // the site, the room, its events
+	config_destroy(config);
+}
+
 static void test_salt_at_its_limit(void **state)
 {
 	(void)state;
@@ -163,6 +227,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_windows_and_salts),
+		cmocka_unit_test(test_during_an_event),
 		cmocka_unit_test(test_salt_at_its_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -166,7 +166,7 @@ static void turn(void)
 {
 	w.now_ms += TURN_MS;
 	w.store.status.commits_total++;
-	draws_wish(line, &wish);
+	draws_wish(line, &wish, w.now_ms);
 	draws_turn(draws, w.now_ms);
 	place_close(w.line, w.now_ms / PLACE_SLOT_MS);
 	if (next() % 2)
@@ -428,6 +428,142 @@ static void gathered_max_holds(void **state)
 	assert_false(look().is_gathering); // until floor has passed some
 }
 
+static bool is_the_line(void *ctx, uint32_t line_id)
+{
+	(void)ctx;
+	return line_id == LINE_ID;
+}
+
+static bool has_file(const char *name)
+{
+	char path[128];
+	snprintf(path, sizeof(path), "%s/%s", w.folder, name);
+	return access(path, F_OK) == 0;
+}
+
+static void make_file(const char *name)
+{
+	char path[128];
+	snprintf(path, sizeof(path), "%s/%s", w.folder, name);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fclose(file);
+}
+
+// The state directory does not grow for ever: draws go with their lines, files with their draws.
+static void what_nobody_needs_is_forgotten(void **state)
+{
+	(void)state;
+	wish.gathers = true;
+	wish.epoch = OPENS;
+	until_gathering();
+	arrive();
+	end_process();
+	char own[64];
+	snprintf(own, sizeof(own), "gather-%08x-%lu", LINE_ID, w.records[0].number);
+	assert_true(has_file(own));
+	w.records[w.record_count++] = (struct store_draw){.line_id = 9, .number = 77};
+	make_file("gather-00000009-77"); // of a room that is gone
+	make_file("gather-00000007-5"); // of a draw that is forgotten
+	make_file("gather-00000007-5x"); // of somebody else
+	const struct draws_plan plan = {.folder = w.folder};
+	const struct draws_seams seams = {.barrier_begin = barrier_begin,
+		.barrier_passed = barrier_passed,
+		.random = fill_random,
+		.say = say};
+	const uint32_t before = w.record_count;
+	assert_int_equal(draws_create(&plan, &w.store, &seams, &draws), 0);
+	draws_forget_others(draws, is_the_line, NULL);
+	assert_int_equal(w.record_count, before - 1);
+	assert_true(has_file(own) && has_file("gather-00000007-5x"));
+	assert_false(has_file("gather-00000009-77") || has_file("gather-00000007-5"));
+	line = draws_take(draws, LINE_ID, w.line, true);
+	assert_int_equal(look().joined, 1);
+}
+
+// Openings before the last are forgotten when floor has passed them.
+static void one_old_draw_is_kept(void **state)
+{
+	(void)state;
+	wish.gathers = wish.keeps_empty = true;
+	for (uint64_t epoch = 1; epoch <= 30; epoch++) {
+		wish.epoch = epoch;
+		until_gathering();
+		for (int i = 0; i < 3; i++)
+			arrive();
+		wish.epoch = epoch + 1;
+		for (int i = 0; i < 200 && look().draws_total < epoch; i++) {
+			turn();
+			nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+		}
+		assert_int_equal(look().draws_total, epoch);
+		atomic_store(&w.line->floor, place_key(look().drawn_end, 0, 0));
+		w.passed = w.barriers;
+		turn();
+		assert_true(look().lists <= 1);
+		assert_in_range(w.record_count, 1, 3); // the last, who gathers, what is prepared
+	}
+}
+
+static void a_window_is_as_old_as_its_begin(void **state)
+{
+	(void)state;
+	wish.gathers = wish.keeps_empty = true;
+	wish.epoch = 1;
+	until_gathering();
+	for (int i = 0; i < 100; i++)
+		turn();
+	arrive();
+	const uint64_t before_ms = w.now_ms;
+	wish.epoch = 2;
+	turn();
+	while (look().epoch != 2)
+		turn();
+	assert_in_range(look().began_ms, before_ms, w.now_ms);
+	end_process();
+	begin_process();
+	assert_in_range(look().began_ms, before_ms, w.now_ms);
+}
+
+// A list is closed in the turn that wishes it, and the next can be in the one after that.
+static void windows_can_be_short(void **state)
+{
+	(void)state;
+	wish.gathers = wish.keeps_empty = true;
+	wish.epoch = 1;
+	until_gathering();
+	for (int i = 0; i < 10; i++)
+		turn();
+	for (uint64_t epoch = 2; epoch < 20; epoch++) {
+		arrive();
+		wish.epoch = epoch;
+		draws_wish(line, &wish, w.now_ms);
+		assert_int_equal(look().epoch, epoch);
+		assert_int_equal(look().joined, 0);
+		while (look().closing_epoch) {
+			w.passed = w.barriers;
+			turn();
+		}
+	}
+}
+
+static void a_full_window_wakes_control(void **state)
+{
+	(void)state;
+	wish.gathers = wish.keeps_empty = true;
+	wish.epoch = 1;
+	wish.full_at = 4;
+	until_gathering();
+	const struct gather_ids *ids = atomic_load(&draws_gather(line)->open);
+	for (int i = 0; i < 6; i++) {
+		arrive();
+		assert_int_equal(gather_is_full(ids), i >= 3);
+	}
+	wish.full_at = 0; // by time now
+	turn();
+	assert_false(gather_is_full(ids));
+}
+
 #define STORY(story) cmocka_unit_test_setup_teardown(story, begin, end)
 
 int main(void)
@@ -439,6 +575,11 @@ int main(void)
 		STORY(a_start_closes_no_list),
 		STORY(windows_follow_each_other),
 		STORY(gathered_max_holds),
+		STORY(what_nobody_needs_is_forgotten),
+		STORY(one_old_draw_is_kept),
+		STORY(a_window_is_as_old_as_its_begin),
+		STORY(windows_can_be_short),
+		STORY(a_full_window_wakes_control),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

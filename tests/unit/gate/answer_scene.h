@@ -38,7 +38,7 @@ static int start(void **state)
 	const struct template_ear ear = {NULL, NULL}; // nothing is wrong with them
 	token_secrets_add(&secrets, 3, (const uint8_t *)"0123456789abcdef", 16);
 	secrets.current = 3;
-	return folder_read(NULL, "en", NULL, &ear, &folder);
+	return folder_read(NULL, "en", NULL, &ear, NULL, &folder);
 }
 
 static int stop(void **state)

@@ -209,6 +209,16 @@ static void while_places_are_drawn(void **state)
 	assert_in_range(decision.status.poll_after, 1, 15);
 }
 
+// Of an event that is over, while the doors of the next one are closed.
+static void while_an_earlier_opening_is_drawn(void **state)
+{
+	(void)state;
+	atomic_store(&words.open, NULL);
+	run();
+	assert_told(STATUS_before);
+	assert_false(decision.was_minted); // it would stand before all who gather
+}
+
 static void drawn_tickets_get_their_keys(void **state)
 {
 	(void)state;
@@ -338,6 +348,7 @@ int main(void)
 		STORY(an_earlier_place_is_kept),
 		STORY(before_anybody_gathers),
 		STORY(while_places_are_drawn),
+		STORY(while_an_earlier_opening_is_drawn),
 		STORY(drawn_tickets_get_their_keys),
 		STORY(a_drawn_ticket_that_is_called_claims),
 		STORY(one_that_is_not_in_the_list),

@@ -122,7 +122,8 @@ static void opened_by_command(void **state)
 		schedule_look(&s, 5500).list_is_open, false); // its time opens nothing anew
 	assert_int_equal(schedule_look(&s, 20000).doors, SCHEDULE_BEFORE); // but closes it
 	assert_true(schedule_open(&s, 20001)); // the next, though nobody has gathered
-	assert_int_equal(schedule_look(&s, 20002).doors, SCHEDULE_OPEN);
+	assert_int_equal(schedule_look(&s, 20099).doors, SCHEDULE_BEFORE); // until all know
+	assert_int_equal(schedule_look(&s, 20100).doors, SCHEDULE_OPEN);
 	assert_int_equal(schedule_look(&s, 40000).event, 2);
 }
 
@@ -154,25 +155,29 @@ static void random_days(void **state)
 		struct schedule_event events[5];
 		struct schedule s = {0};
 		const uint32_t count = 1 + (uint32_t)draw(5);
-		uint64_t at = 1 + draw(20);
+		uint64_t at = 20 * (1 + draw(20));
 		for (uint32_t i = 0; i < count; i++) {
 			events[i].gathers_ms = at;
-			events[i].opens_ms = at + draw(2) * draw(30);
-			events[i].closes_ms = at = events[i].opens_ms + 1 + draw(30);
-			at += draw(2) * draw(20);
+			events[i].opens_ms = at + draw(2) * draw(30) * 20;
+			events[i].closes_ms = at = events[i].opens_ms + 1 + draw(30) * 20;
+			at += draw(2) * draw(20) * 20;
 		}
 		if (draw(2))
 			events[count - 1].closes_ms = 0;
 		schedule_set(&s, events, count);
 		uint64_t latest = 0;
 		for (int step = 0; step < 200; step++) {
-			const uint64_t now = step * 2 > 5 ? (uint64_t)step * 2 - draw(5) : 1;
+			const uint64_t now = step > 5 ? (uint64_t)step * 40 - draw(100) : 1;
 			latest = now > latest ? now : latest;
 			const struct schedule_view view = schedule_look(&s, now);
 			enum schedule_doors doors = SCHEDULE_BEFORE;
-			for (uint32_t i = 0; i < count; i++) {
+			uint64_t over_ms = 0, free_ms = 0;
+			for (uint32_t i = 0; i < count && free_ms <= latest; i++) {
 				const struct schedule_event *e = &events[i];
-				if (e->closes_ms && latest >= e->closes_ms)
+				bool is_over = e->closes_ms && latest >= e->closes_ms;
+				over_ms = is_over ? e->opens_ms : over_ms;
+				free_ms = is_over ? e->closes_ms + SCHEDULE_GAP_MS : UINT64_MAX;
+				if (is_over)
 					doors = i + 1 == count ? SCHEDULE_CLOSED : SCHEDULE_BEFORE;
 				else if (latest >= e->opens_ms)
 					doors = SCHEDULE_OPEN;
@@ -180,6 +185,8 @@ static void random_days(void **state)
 					doors = SCHEDULE_GATHERING;
 			}
 			assert_int_equal(view.doors, doors);
+			if (free_ms == UINT64_MAX || doors == SCHEDULE_CLOSED)
+				assert_int_equal(view.over_ms, over_ms);
 		}
 	}
 }

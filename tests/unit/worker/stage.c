@@ -92,7 +92,7 @@ static void open_places(struct stage *stage)
 	stage->cup = place_file_line(stage->places, 8);
 	place_begin(stage->derby, CLUSTER_MS / PLACE_SLOT_MS);
 	place_begin(stage->cup, CLUSTER_MS / PLACE_SLOT_MS);
-	assert_int_equal(folder_read(NULL, "en", NULL, &ear, &stage->folder), 0);
+	assert_int_equal(folder_read(NULL, "en", NULL, &ear, NULL, &stage->folder), 0);
 }
 
 static void open_words(struct stage *stage)

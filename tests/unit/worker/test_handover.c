@@ -212,7 +212,7 @@ static void begin(struct stage *stage)
 	unlink(path);
 	stage->line = place_file_line(stage->places, 7);
 	place_begin(stage->line, 1);
-	assert_int_equal(folder_read(NULL, "en", NULL, &ear, &stage->folder), 0);
+	assert_int_equal(folder_read(NULL, "en", NULL, &ear, NULL, &stage->folder), 0);
 	size_t bytes = rte_rcu_qsbr_get_memsize(WORKER_COUNT_MAX);
 	stage->words.quiescent = aligned_alloc(64, (bytes + 63) / 64 * 64);
 	rte_rcu_qsbr_init(stage->words.quiescent, WORKER_COUNT_MAX);
