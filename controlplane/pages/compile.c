@@ -95,6 +95,6 @@ int main(int argc, char **argv)
 	fprintf(out, "// Made by controlplane/pages/compile.c.\n"
 		     "#include \"controlplane/pages/pages.h\"\n");
 	write_all(out, "pages_made", false, pages);
-	write_all(out, "pages_made_invitations", true, invitations);
+	write_all(out, "pages_asking", true, invitations);
 	return fclose(out) == 0 ? 0 : 1;
 }

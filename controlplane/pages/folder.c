@@ -454,12 +454,6 @@ static int make_page(struct walk *w, uint32_t index, uint32_t language, const st
 	return ret;
 }
 
-// A page that comes along.
-static const struct page *made_page(int kind, uint32_t language)
-{
-	return kind == PAGE_invitation ? &pages_made_invitations[language] : &pages_made[language];
-}
-
 static int make_pages(struct walk *w)
 {
 	struct folder *folder = w->folder;
@@ -471,8 +465,8 @@ static int make_pages(struct walk *w)
 			if (file != NO_FILE)
 				ret = make_page(w, file, language, page);
 			else if (kind != PAGE_error) // of which answer.c has words
-				*page = made_page(
-					kind, nearest_language(folder->languages[language]));
+				*page = (kind == PAGE_invitation ? pages_asking : pages_made) +
+					nearest_language(folder->languages[language]);
 		}
 	return ret;
 }

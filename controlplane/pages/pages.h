@@ -41,4 +41,4 @@ struct pages_builtin {
 #define PAGES_BUILTIN 8
 extern const struct pages_builtin pages_builtin[PAGES_BUILTIN]; // English first
 extern const struct page pages_made[PAGES_BUILTIN]; // of their pages
-extern const struct page pages_made_invitations[PAGES_BUILTIN];
+extern const struct page pages_asking[PAGES_BUILTIN];
