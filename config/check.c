@@ -444,6 +444,7 @@ static void (*const rules[])(struct reading *) = {
 	check_room_names,
 	check_line_ids,
 	check_ports,
+	check_codes,
 	check_pages,
 	check_pools,
 	check_cluster,

@@ -15,6 +15,9 @@ void check_pages(struct reading *r);
 // Those of a room's doors, events and windows.
 void check_doors(struct reading *r, const struct config_room *room);
 
+// Those of lists of codes.
+void check_codes(struct reading *r);
+
 // Those of pools and of who shares them.
 void check_pools(struct reading *r);
 

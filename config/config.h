@@ -304,6 +304,7 @@ struct config_lane {
 	const char *name;
 	uint64_t priority, weight; // among the room's lines
 	const char *header, *header_value; // NULL: none; anything
+	const char *codes; // a file; NULL: none
 	struct config_networks addresses;
 	const char *full_name; // derived: ROOM/LANE
 	uint32_t line_id; // derived: low 32 bits of XXH3-64 of that
@@ -382,6 +383,7 @@ struct config {
 	uint64_t connections_per_source;
 	uint64_t tls_connections; // of the connections
 	uint64_t tls_handshakes; // a second and worker; 0: no limit
+	uint64_t code_attempts; // in vain, of a source in a minute
 	const char *state;
 	const char *user; // NULL: sluice where that user exists
 	uint64_t drain_ms;
@@ -476,6 +478,8 @@ struct config_machine {
 	// How many errors are in the templates of a folder; each is said. Likewise.
 	uint32_t (*pages_check)(
 		const char *path, const char *language, config_say *say, void *context);
+	// Likewise of the codes of a file; `warn` is told what is no error.
+	uint32_t (*codes_check)(const char *path, config_say *say, config_say *warn, void *context);
 	// What is to be done meanwhile: called before each folder, of which one takes milliseconds;
 	// NULL: nothing.
 	void (*turn)(void *context);

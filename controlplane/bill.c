@@ -4,6 +4,7 @@
 #include "controlplane/bill.h"
 
 #include "controlplane/certificates.h"
+#include "controlplane/codes/codes_lists.h"
 #include "controlplane/folders.h"
 #include "controlplane/link/link_password.h"
 #include "controlplane/ports.h"
@@ -13,6 +14,7 @@
 #include "dataplane/gate/claim.h"
 #include "dataplane/gate/ended.h"
 #include "dataplane/gate/place.h"
+#include "dataplane/guard.h"
 #include "dataplane/tls/tls.h"
 #include "dataplane/worker.h"
 #include "drivers/proxy/proxy.h"
@@ -78,6 +80,7 @@ void bill_machine(struct config_machine *machine)
 		{"tickets given back", CONFIG_PER_LEFT, 1,
 			LEFT_BYTES + RECORDS_BYTES + ENDED_BYTES},
 		{"gathered", CONFIG_PER_GATHERED, 3, 8}, // ids, hashes, and what sorts them
+		{"guard of codes", CONFIG_PER_PROCESS, 1, guard_bytes()},
 		{"ended sessions", CONFIG_PER_ENDED, 1, ENDED_BYTES},
 		{"TLS of visitors", CONFIG_PER_TLS, 1, tls_stream_bytes() + TLS_VISITOR_BYTES},
 		{"TLS to origins", CONFIG_PER_ORIGIN_TLS, 1, tls_stream_bytes() + TLS_STREAM_BYTES},
@@ -94,4 +97,5 @@ void bill_machine(struct config_machine *machine)
 	machine->password_error = link_password_error;
 	machine->cluster_key_error = seal_key_error;
 	machine->pages_check = folders_check;
+	machine->codes_check = codes_lists_check;
 }

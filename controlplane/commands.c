@@ -4,6 +4,7 @@
 #include "controlplane/commands.h"
 
 #include "controlplane/admin/admin.h"
+#include "controlplane/codes/codes.h"
 #include "controlplane/doors.h"
 #include "controlplane/log.h"
 #include "controlplane/pages/message.h"
@@ -416,18 +417,47 @@ static void print_link(
 		lane->config->path, (int)TOKEN_TEXT_BYTES, signed_text);
 }
 
+// What is known of a code; or one use less of it. The code itself stays out of audit and log.
+static int change_code(struct control *c, const struct control_room *lane, const char *typed,
+	bool is_again, json_t **data, FILE *text)
+{
+	struct store_record record = {.kind = STORE_CODE};
+	struct code_digest code;
+	char line[STORE_TEXT_MAX];
+	if (!code_digest((struct span){typed, strlen(typed)}, &code, NULL)) {
+		fprintf(text, "this is no code: want letters and digits, %u at most\n",
+			CODE_LETTERS_MAX);
+		return FAILED;
+	}
+	if (is_again) {
+		if (!codes_give_back(c->codes, lane->line_id, &code, &record.code)) {
+			fprintf(text, "this code was not used\n");
+			return FAILED;
+		}
+		store_put(c->store, &record);
+		snprintf(line, sizeof(line), "lane code %s again", lane->name);
+		audit(c, line);
+	}
+	*data = show_code(c, lane, &code);
+	return 0;
+}
+
 static int command_lane(
 	void *context, unsigned count, const char *const *arguments, json_t **data, FILE *text)
 {
-	(void)data;
 	struct control *c = context;
-	if (count < 2 || count > 3 || strcmp(arguments[0], "link") != 0)
-		return usage(text, "lane link LANE [TIME]");
+	const bool is_link = count >= 2 && count <= 3 && strcmp(arguments[0], "link") == 0;
+	const bool is_again = count == 4 && strcmp(arguments[3], "again") == 0;
+	const bool is_code = (count == 3 || is_again) && strcmp(arguments[0], "code") == 0;
+	if (!is_link && !is_code)
+		return usage(text, "lane link LANE [TIME] | lane code LANE CODE [again]");
 	const struct control_room *lane = rooms_find(c, arguments[1]);
 	if (!lane || !lane->lane) {
 		fprintf(text, "there is no lane %s: want ROOM/LANE\n", arguments[1]);
 		return FAILED;
 	}
+	if (is_code)
+		return change_code(c, lane, arguments[2], is_again, data, text);
 	const uint32_t expires = count == 3 ? parse_time(arguments[2]) : 0;
 	if (count == 3 && expires <= clock_at(&c->clock, clock_monotonic_us()) / 1000) {
 		fprintf(text, "%s: want a time to come, as in 2026-12-01T22:00:00+09:00\n",

@@ -39,6 +39,8 @@
 
 struct admin;
 struct certificates;
+struct codes;
+struct codes_lists;
 
 #define CONTROL_SERVERS_MAX 1024u // addresses of all origins
 #define CONTROL_TICK_MS 20 // at least so often; sooner when claims come
@@ -109,6 +111,8 @@ struct control {
 	struct resolve *resolve;
 	struct admin *admin;
 	struct folders *folders; // pages
+	struct codes *codes; // that were used
+	struct codes_lists *codes_lists; // that are good
 
 	struct control_room *rooms; // by name, as in the snapshot; behind them lanes, by name
 	uint32_t room_count; // with lanes
@@ -116,7 +120,7 @@ struct control {
 	uint32_t pool_count;
 
 	struct snapshot_words words;
-	void *ended_memory, *left_memory;
+	void *ended_memory, *left_memory, *guard_memory;
 	struct ports ports; // open with `driver: dpdk`
 	unsigned worker_count;
 	struct worker *workers[WORKER_COUNT_MAX];

@@ -133,6 +133,8 @@ static void fill_room(struct owner *owner, const struct publish_input *input,
 	room->line = now.line;
 	room->pages = folders_of(input->folders, site, from);
 	room->gather = now.gather;
+	for (uint32_t i = 0; i < from->lanes.count; i++)
+		room->takes_codes |= from->lanes.at[i].codes != NULL;
 	fill_message(owner, room, now.message);
 }
 
@@ -199,6 +201,7 @@ static void fill_lane(struct owner *owner, const struct publish_input *input,
 	lane->room = *room;
 	lane->room.lanes = NULL;
 	lane->room.lane_count = 0;
+	lane->room.takes_codes = false; // who is in it is asked for none
 	lane->room.index =
 		(uint16_t)(config_room_count(input->config) + number_of_lane(input->config, from));
 	lane->room.line_id = from->line_id;
@@ -311,6 +314,7 @@ struct snapshot *publish_build(const struct publish_input *input)
 	owner->folders = folders_hold(input->folders);
 	fill_map(owner, input);
 	fill_trusted(owner, input->config);
+	owner->snapshot.code_attempts = (uint32_t)input->config->code_attempts;
 	return &owner->snapshot;
 }
 

@@ -5,6 +5,7 @@
 
 #include "controlplane/bill.h"
 #include "controlplane/certificates.h"
+#include "controlplane/codes/codes_lists.h"
 #include "controlplane/doors.h"
 #include "controlplane/folders.h"
 #include "controlplane/log.h"
@@ -140,6 +141,7 @@ struct files {
 	struct trusts *trusts;
 	struct certificates *certificates;
 	struct folders *folders;
+	struct codes_lists *codes_lists;
 };
 
 static void free_files(struct files *files)
@@ -147,6 +149,7 @@ static void free_files(struct files *files)
 	trusts_free(files->trusts);
 	certificates_free(files->certificates);
 	folders_give(files->folders);
+	codes_lists_free(files->codes_lists);
 }
 
 // Returns 0, or -errno and nothing is held.
@@ -160,6 +163,8 @@ static int load_files(struct control *c, const struct config *next, struct files
 			c->started, next, c->certificates, c->worker_count, &files->certificates);
 	if (ret == 0)
 		ret = folders_load(next, c->folders, &pause, &files->folders);
+	if (ret == 0)
+		ret = codes_lists_load(next, c->codes_lists, &files->codes_lists);
 	if (ret < 0)
 		free_files(files);
 	return ret;
@@ -207,6 +212,8 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 	c->certificates = files.certificates;
 	folders_give(c->folders); // likewise
 	c->folders = files.folders;
+	codes_lists_free(c->codes_lists);
+	c->codes_lists = files.codes_lists;
 	reload_log_level(next);
 	reload_snapshot(c);
 	if (before != c->started)

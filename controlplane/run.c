@@ -11,6 +11,8 @@
 #include "controlplane/admin/admin.h"
 #include "controlplane/bill.h"
 #include "controlplane/certificates.h"
+#include "controlplane/codes/codes.h"
+#include "controlplane/codes/codes_lists.h"
 #include "controlplane/commands.h"
 #include "controlplane/doors.h"
 #include "controlplane/folders.h"
@@ -23,6 +25,7 @@
 #include "controlplane/store/store_sqlite.h"
 #include "controlplane/trusts.h"
 #include "controlplane/turn.h"
+#include "dataplane/guard.h"
 #include "drivers/proxy/proxy.h"
 #include "drivers/sockets/sockets.h"
 
@@ -202,10 +205,12 @@ static int open_words(struct control *c)
 	c->words.quiescent = aligned_alloc(64, (bytes + 63) / 64 * 64);
 	c->ended_memory = aligned_alloc(64, (ended + 63) / 64 * 64);
 	c->left_memory = aligned_alloc(64, (left + 63) / 64 * 64);
-	if (!c->words.quiescent || !c->ended_memory || !c->left_memory)
+	c->guard_memory = aligned_alloc(64, guard_bytes());
+	if (!c->words.quiescent || !c->ended_memory || !c->left_memory || !c->guard_memory)
 		return -ENOMEM;
 	rte_rcu_qsbr_init(c->words.quiescent, WORKER_COUNT_MAX);
 	c->words.ended = ended_init(c->ended_memory, (uint32_t)c->config->ended_max);
+	c->words.guard = guard_init(c->guard_memory, turn_seams.session_id(c));
 	c->words.left = ended_init(c->left_memory, left_total(c));
 	return 0;
 }
@@ -223,6 +228,8 @@ static int restore(struct control *c)
 	if (ret < 0)
 		return ret;
 	if ((ret = tickets_create(c->store, now_ms / 1000, &c->tickets)) < 0)
+		return ret;
+	if ((ret = codes_create(c->store, &c->codes)) < 0)
 		return ret;
 	c->claims = claims_create(&plan, c->store, &sets, &seams);
 	if (!c->claims)
@@ -412,6 +419,7 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 		return ret;
 	}
 	if ((ret = folders_load(c->config, NULL, NULL, &c->folders)) < 0 ||
+		(ret = codes_lists_load(c->config, NULL, &c->codes_lists)) < 0 ||
 		(ret = start_events(c)) < 0)
 		return ret;
 	struct trusts *trusts;
@@ -504,6 +512,8 @@ static void stop(struct control *c)
 	claims_destroy(c->claims);
 	secrets_destroy(c->secrets);
 	tickets_destroy(c->tickets);
+	codes_destroy(c->codes);
+	codes_lists_free(c->codes_lists);
 	certificates_free(c->certificates);
 	store_close(c->store, clock_at(&c->clock, clock_monotonic_us()));
 	place_file_close(c->places);
@@ -515,6 +525,7 @@ static void stop(struct control *c)
 	free(c->words.quiescent);
 	free(c->ended_memory);
 	free(c->left_memory);
+	free(c->guard_memory);
 	state_close(c->state);
 	if (c->config != c->started)
 		config_destroy(c->config);

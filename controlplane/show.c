@@ -2,6 +2,8 @@
 
 #include "controlplane/show.h"
 
+#include "controlplane/codes/codes.h"
+#include "controlplane/codes/codes_lists.h"
 #include "controlplane/control.h"
 #include "controlplane/controller/pool.h"
 #include "controlplane/log.h"
@@ -135,6 +137,30 @@ static void set_doors(json_t *all, const struct control_room *room)
 	set(all, "draw_longest_ms", number(view.longest_ms));
 }
 
+// The list of a lane, and what was used, of codes that are in it no more too.
+static void set_codes(json_t *all, const struct control *c, const struct control_room *lane)
+{
+	const struct codes_list *list = codes_lists_of(c->codes_lists, lane->lane);
+	const struct codes_view used = codes_look(c->codes, lane->line_id);
+	set(all, "codes", list ? number(codes_list_count(list)) : json_null());
+	set(all, "code_uses", list ? number(codes_list_uses_total(list)) : json_null());
+	set(all, "codes_used", number(used.codes));
+	set(all, "code_uses_made", number(used.uses));
+}
+
+json_t *show_code(
+	struct control *c, const struct control_room *lane, const struct code_digest *code)
+{
+	const struct codes_list *list = codes_lists_of(c->codes_lists, lane->lane);
+	const uint32_t uses = list ? codes_list_uses(list, code) : 0;
+	json_t *all = json_object();
+	set(all, "lane", json_string(lane->name));
+	set(all, "listed", json_boolean(uses > 0));
+	set(all, "uses", number(uses));
+	set(all, "used", number(codes_used(c->codes, lane->line_id, code)));
+	return all;
+}
+
 json_t *show_room(struct control *c, struct control_room *room)
 {
 	struct controller_view view;
@@ -144,6 +170,8 @@ json_t *show_room(struct control *c, struct control_room *room)
 	const struct config_lane *lane = room->lane;
 	set(all, "priority", number(lane ? lane->priority : room->config->priority));
 	set(all, "weight", number(lane ? lane->weight : room->config->weight));
+	if (lane)
+		set_codes(all, c, room);
 	set_doors(all, room);
 	set(all, "message", room->message[0] ? json_string(room->message) : json_null());
 	set_key(all, "threshold", view.threshold);

@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+struct code_digest;
 struct control;
 struct control_room;
 struct token;
@@ -16,6 +17,9 @@ json_t *show_pools(struct control *c);
 json_t *show_workers(struct control *c);
 json_t *show_counters(struct control *c);
 json_t *show_origin(struct control *c);
+// A code of a lane: how often it may be used, and was.
+json_t *show_code(
+	struct control *c, const struct control_room *lane, const struct code_digest *code);
 json_t *show_secrets(struct control *c);
 // Whether the store keeps up: saved, or unsaved since when and how many records.
 json_t *show_store(struct control *c);

@@ -3,6 +3,8 @@
 
 #include "dataplane/act.h"
 
+#include "dataplane/act_code.h"
+#include "dataplane/act_count.h"
 #include "dataplane/client.h"
 #include "dataplane/forward.h"
 #include "dataplane/gate/answer.h"
@@ -16,8 +18,6 @@
 static void decide_item(struct worker *w, struct item *item, struct decision *decision);
 static void reply(struct worker *w, struct item *item, const struct decision *decision);
 static bool park(struct worker *w, struct item *item, const struct decision *decision);
-static void count_decision(
-	struct worker *w, const struct item *item, const struct decision *decision);
 
 static bool method_is_ours_to_refuse(const struct item *item)
 {
@@ -44,6 +44,7 @@ void act(struct worker *w, struct item *item)
 		return;
 	}
 	decide_item(w, item, &decision);
+	act_code_guard(w, item, &decision);
 	if (decision.action == DECIDE_CLAIM && !park(w, item, &decision)) {
 		if (item->conn->state == CONN_FREE)
 			return;
@@ -58,7 +59,7 @@ void act(struct worker *w, struct item *item)
 		decision.answer = DECIDE_UNAVAILABLE;
 		decision.status.poll_after = LISTING_LATER_S;
 	}
-	count_decision(w, item, &decision);
+	act_count(w, item, &decision);
 	if (decision.is_preflight && !preflight_may_pass(w, item->request.site)) {
 		decision.action = DECIDE_ANSWER;
 		decision.answer = DECIDE_UNAVAILABLE;
@@ -113,51 +114,12 @@ static void decide_item(struct worker *w, struct item *item, struct decision *de
 	decide(&input, decision);
 	assert(decision->action != DECIDE_CLAIM || !item->answer_is_late);
 	w->has_claims |= decision->fills_window;
-	// A grant that this decision does not use goes back.
+	// A grant that this decision does not use goes back, and so does a use of a code.
 	const struct claim_answer *answer = item->answer;
 	if (answer && answer->verdict == CLAIM_GRANTED && decision->session != answer->session)
 		report_gone(w, answer);
-}
-
-// What was done, or why nothing was.
-static void count_decision(
-	struct worker *w, const struct item *item, const struct decision *decision)
-{
-	if (decision->was_minted)
-		inside_count(w, COUNTER_tickets);
-	if (decision->was_minted && decision->ticket.flags & TOKEN_FLAG_GATHERED)
-		inside_count(w, COUNTER_gathered);
-	if (decision->sets_pass)
-		inside_count(w, COUNTER_granted);
-	if (decision->action != DECIDE_ANSWER)
-		return;
-	if (decision->answer == DECIDE_PAGE && decision->status.state == STATUS_full)
-		inside_count(w, COUNTER_full);
-	static const int16_t counters[] = {[DECIDE_PAGE] = COUNTER_pages,
-		[DECIDE_STATUS] = COUNTER_polls,
-		[DECIDE_UNKNOWN] = COUNTER_unknown,
-		[DECIDE_HTTPS] = COUNTER_sent_to_https,
-		[DECIDE_CROSS_SITE] = COUNTER_cross_site,
-		[DECIDE_UNAVAILABLE] = COUNTER_unguarded_method,
-		[DECIDE_NOT_FOUND] = COUNTER_not_found,
-		[DECIDE_METHOD] = COUNTER_bad_method,
-		[DECIDE_BAD_TARGET] = COUNTER_bad_target,
-		[DECIDE_MISDIRECTED] = COUNTER_misdirected,
-		[DECIDE_ASSET] = COUNTER_assets,
-		[DECIDE_DRAW] = COUNTER_draws,
-		[DECIDE_DRAW_KEYS] = COUNTER_draws,
-		[DECIDE_DRAW_NONE] = COUNTER_not_found};
-	assert(decision->answer < sizeof(counters) / sizeof(counters[0]));
-	bool is_leave = item->request.route == GATE_ROUTE_LEAVE;
-	bool may_draw = item->request.draws && !item->request.is_prefetch;
-	if (decision->answer == DECIDE_LEFT && item->answer)
-		inside_count(w, COUNTER_left);
-	else if (decision->answer == DECIDE_UNAVAILABLE && is_leave)
-		inside_count(w, COUNTER_leave_unanswered);
-	else if (decision->answer == DECIDE_UNAVAILABLE && may_draw)
-		inside_count(w, COUNTER_draining);
-	else if (counters[decision->answer] > 0)
-		inside_count(w, (enum counter)counters[decision->answer]);
+	if (request->route == GATE_ROUTE_CODE && (answer || item->answer_is_late))
+		act_code_answered(w, item, decision);
 }
 
 // Keep the request and ask control. Returns false if it cannot be asked; a connection that could
@@ -176,7 +138,7 @@ static bool park(struct worker *w, struct item *item, const struct decision *dec
 	claim.sent_ms = w->now_ms;
 	if (!report_claim(w, &claim))
 		return false;
-	struct span whole = {item->head.bytes, item->head.head_bytes + item->rest.len};
+	struct span whole = {item->head.bytes, item_bytes(item) - item->skip + item->rest.len};
 	if (item->is_kept && item->skip > 0)
 		conn_drop(&w->conns, conn, item->skip);
 	if (!item->is_kept && !conn_keep(&w->conns, conn, whole)) {

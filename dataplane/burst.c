@@ -83,6 +83,10 @@ static enum http_result read_head(
 	item->answer = NULL;
 	item->answer_is_late = false;
 	gate_request_read(&w->snapshot->map, &item->head, item->scratch, &item->request);
+	if (item->request.route == GATE_ROUTE_CODE &&
+		!code_read(&item->head, item->rest, &item->request))
+		return HTTP_MORE;
+	item->rest = span_from(item->rest, item->request.body_bytes);
 	if (item->request.room && item->request.room->lane_count > 0)
 		lane_enter(&item->head, conn->stream->peer.ip,
 			snapshot_is_trusted(w->snapshot, conn->stream->peer.ip), &item->request);
@@ -214,7 +218,7 @@ void burst_run(struct worker *w)
 			struct item *item = &w->items[i];
 			after[i] = (struct after){.conn = item->conn,
 				.is_kept = item->is_kept,
-				.done = item->skip + item->head.head_bytes,
+				.done = item_bytes(item),
 				.rest = item->rest};
 			item->conn->is_pending = false;
 			act(w, item);

@@ -21,6 +21,15 @@
 	X(pages, "queue pages sent, as HTML or JSON") \
 	X(draws, "draws shown, or their lists") \
 	X(assets, "files that pages show") \
+	X(code_pages, "pages that ask for a code") \
+	X(codes, "codes asked of control") \
+	X(codes_honoured, "of these, codes that became a place in a lane") \
+	X(codes_known, "of these, codes of those who are in their lane already") \
+	X(peak_direct, "newcomers let in without a place, mode peak") \
+	X(peak_queued, "newcomers given a place, mode peak") \
+	X(lane_by_link, "newcomers to a lane by a signed link") \
+	X(lane_by_header, "newcomers to a lane by a header") \
+	X(lane_by_address, "newcomers to a lane by their address") \
 	X(claims, "claims sent to control") \
 	X(granted, "passes sent: issued, renewed or repeated") \
 	X(forwarded, "requests forwarded to an origin") \
@@ -39,6 +48,19 @@
 	X(bad_method, "501 or 405: method not served, or not by that endpoint") \
 	X(not_found, "404: no such room or endpoint under /.sluice/") \
 	X(cross_site, "403: asked to leave by a page of another site") \
+	X(rejected, "told that nobody is let in, mode reject") \
+	X(closed, "told that the room is closed") \
+	X(full, "told that the line is full") \
+	X(lane_link_over, "newcomers by a link whose time is over, to the room's own line") \
+	X(lane_untrusted, "newcomers with a lane's header from nobody trusted, likewise") \
+	X(code_invalid, "400: no text that could be a code") \
+	X(code_long, "413: body longer than any with a code") \
+	X(code_unsized, "411: code in a body without Content-Length") \
+	X(code_unknown, "403: code in no list of the room") \
+	X(code_spent, "403: code used as often as it may be") \
+	X(code_guarded, "429: source with too many wrong codes in the minute") \
+	X(code_unanswered, "503: code that control did not answer in time, or nothing is granted") \
+	X(code_undone, "codes honoured for which there was no place: given back") \
 	X(bad_token, "tokens that did not hold") \
 	X(unknown, "401: status poll without a token that holds") \
 	X(full, "newcomers told that the room is full") \

@@ -58,6 +58,12 @@ struct item {
 	char *scratch; // GATE_REQUEST_SCRATCH_BYTES of the longest line
 };
 
+// Bytes of the request, with empty lines before it and what of its body was read with it.
+static inline uint32_t item_bytes(const struct item *item)
+{
+	return item->skip + item->head.head_bytes + item->request.body_bytes;
+}
+
 // A session that the origin's command has renewed: its next answer carries the new pass.
 struct renewal {
 	uint64_t session;

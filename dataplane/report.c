@@ -68,6 +68,20 @@ void report_gone(struct worker *w, const struct claim_answer *answer)
 	report_send(w, &gone);
 }
 
+void report_code_gone(struct worker *w, const struct claim_answer *answer)
+{
+	inside_count(w, COUNTER_code_undone);
+	struct claim gone = {.kind = CLAIM_CODE_GONE,
+		.worker = (uint8_t)w->plan.index,
+		.room = answer->room,
+		.key = answer->key,
+		.session = answer->session,
+		.expires = answer->lane_id,
+		.line_id = answer->line_id,
+		.sent_ms = w->now_ms};
+	report_send(w, &gone);
+}
+
 void report_passed(struct worker *w, const struct gate_room *room)
 {
 	struct claim passed = {.kind = CLAIM_PASSED,
@@ -102,6 +116,8 @@ bool report_answers(struct worker *w)
 			burst_offer_answered(w, conn, answer);
 		else if (answer->verdict == CLAIM_GRANTED)
 			report_gone(w, answer);
+		else if (answer->verdict == CLAIM_HONOURED)
+			report_code_gone(w, answer);
 	}
 	burst_run(w); // the answers live until here
 	return answer_count > 0;

@@ -34,9 +34,11 @@ struct snapshot {
 	struct ticket_keys ticket_keys; // of visitors' sessions
 	const struct snapshot_network *trusted;
 	uint32_t trusted_count;
+	uint32_t code_attempts; // wrong codes of a source in a minute; at most GUARD_LIMIT_MAX
 	void *owner; // control's: what to free with it
 };
 
+struct guard;
 struct rte_rcu_qsbr;
 
 // Shared by all workers; each field is written by control.
@@ -49,6 +51,7 @@ struct snapshot_words {
 		draining; // answer with Connection: close, admit no newcomers, leave when empty
 	_Atomic bool is_unhealthy; // a worker stands still: said by the health answer
 	struct ended *ended; // sessions
+	struct guard *guard; // of codes; written by all workers (guard.h)
 	struct ended *left; // the visitors of tickets that were given back
 	struct rte_rcu_qsbr *quiescent; // one reader per worker, by its index
 };

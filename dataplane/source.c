@@ -61,7 +61,7 @@ void source_destroy(struct source_table *table)
 	free(table);
 }
 
-static uint64_t hash_of(const struct source_table *table, const uint8_t ip[16])
+uint64_t source_hash(const uint8_t ip[16], uint64_t seed)
 {
 	uint64_t key[2] = {0}; // the address, and that it is an IPv4 one; or the first 56 bits
 	if (ip_is_v4(ip)) {
@@ -70,7 +70,12 @@ static uint64_t hash_of(const struct source_table *table, const uint8_t ip[16])
 	} else {
 		memcpy(&key[0], ip, 7);
 	}
-	return XXH3_64bits_withSeed(key, sizeof(key), table->seed) >> COUNT_BITS;
+	return XXH3_64bits_withSeed(key, sizeof(key), seed);
+}
+
+static uint64_t hash_of(const struct source_table *table, const uint8_t ip[16])
+{
+	return source_hash(ip, table->seed) >> COUNT_BITS;
 }
 
 static uint32_t home_of(const struct source_table *table, uint64_t hash)

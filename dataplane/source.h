@@ -23,6 +23,9 @@ size_t source_table_bytes(uint32_t connections_max);
 struct source_table *source_create(uint32_t connections_max, uint32_t limit, uint64_t seed);
 void source_destroy(struct source_table *table);
 
+// All bits of a hash of the source of `ip` (IPv4 mapped). Pure; any thread.
+uint64_t source_hash(const uint8_t ip[16], uint64_t seed);
+
 // A connection from `ip` (IPv4 mapped) opened. Returns false, counting nothing, if its source is at
 // the limit.
 bool source_take(struct source_table *table, const uint8_t ip[16]);

@@ -14,7 +14,6 @@
 #include "controlplane/claims/claims_endings.h"
 #include "controlplane/claims/claims_restore.h"
 #include "controlplane/claims/claims_rooms.h"
-#include "controlplane/store/secrets.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -41,17 +40,6 @@ struct claims {
 	struct claims_endings endings;
 	struct claims_answers answers;
 };
-
-uint32_t claims_records(const struct claims_plan *plan, uint64_t sessions_total)
-{
-	// Each visitor that the store knows and that must be forgotten, and each that is known now;
-	// ended sessions; line and room each; history. A quarter is for grants only, and a turn's
-	// worth of them must fit into it.
-	uint64_t records = 2 * sessions_total + plan->ended_max + 2 * (uint64_t)plan->rooms_max +
-			   STORE_HISTORY_MAX + SECRETS_MAX;
-	records = records * 4 / 3 + 4 * CLAIMS_ANSWERS_MAX;
-	return records < 1u << 29 ? (uint32_t)records : 1u << 29;
-}
 
 struct claims *claims_create(const struct claims_plan *plan, struct store *store,
 	const struct claims_sets *sets, const struct claims_seams *seams)
@@ -103,7 +91,7 @@ static bool put(struct claims *c, const struct store_record *record)
 static bool is_answered(uint8_t kind)
 {
 	return kind == CLAIM_CALLED || kind == CLAIM_DIRECT || kind == CLAIM_RENEW ||
-	       kind == CLAIM_LEAVE;
+	       kind == CLAIM_LEAVE || kind == CLAIM_CODE;
 }
 
 static void ask(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
@@ -222,6 +210,48 @@ static void gone(struct claims *c, struct claims_rooms_entry *room, const struct
 	controller_gone(room->is.controller, claim->visitor, claim->session, now_ms);
 }
 
+// Returns false if what is to be saved does not fit.
+static bool put_code(struct claims *c, const struct claim *claim, struct claim_answer *answer)
+{
+	struct store_record record = {.kind = STORE_CODE};
+	return !c->seams.code(c->seams.ctx, claim, answer, &record.code) || put(c, &record);
+}
+
+static void code_gone(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
+	uint64_t now_ms)
+{
+	(void)room;
+	(void)now_ms;
+	c->counters.codes_undone++;
+	put_code(c, claim, NULL);
+}
+
+// The code of an answer that does not leave, or did not arrive.
+static void undo_code(struct claims *c, const struct claim_answer *answer)
+{
+	const struct claim claim = {
+		.key = answer->key, .session = answer->session, .expires = answer->lane_id};
+	code_gone(c, NULL, &claim, 0);
+}
+
+static void code(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
+	uint64_t now_ms)
+{
+	(void)room;
+	c->counters.codes++;
+	if (is_late(c, claim, now_ms))
+		return;
+	struct claim_answer *answer = claims_answers_add(&c->answers, claim, CLAIM_REFUSED);
+	answer->session = claim->session;
+	if (!c->has_room || c->store->status.is_unsaved)
+		c->counters.codes_refused++;
+	else if (!put_code(c, claim, answer)) {
+		undo_code(c, answer);
+		answer->verdict = CLAIM_REFUSED;
+	}
+	c->counters.codes_honoured += answer->verdict == CLAIM_HONOURED;
+}
+
 static void passed(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
 	uint64_t now_ms)
 {
@@ -241,9 +271,11 @@ static void decide(struct claims *c, const struct claim *claim, uint64_t now_ms)
 		[CLAIM_LEAVE] = leave,
 		[CLAIM_GONE] = gone,
 		[CLAIM_PASSED] = passed,
+		[CLAIM_CODE] = code,
+		[CLAIM_CODE_GONE] = code_gone,
 	};
 	assert(claim->worker < c->plan.workers_max);
-	assert(claim->kind > 0 && claim->kind <= CLAIM_PASSED);
+	assert(claim->kind > 0 && claim->kind <= CLAIM_CODE_GONE);
 	struct claims_rooms_entry *room = room_of(c, claim);
 	if (room) {
 		room->is_touched = true;
@@ -386,6 +418,20 @@ static void undelivered(void *ctx, const struct claim_answer *answer)
 	struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, answer->line_id);
 	if (room && answer->kind == CLAIM_DIRECT && answer->verdict == CLAIM_GRANTED)
 		controller_gone(room->is.controller, answer->visitor, answer->session, c->now_ms);
+	if (answer->verdict == CLAIM_HONOURED)
+		undo_code(c, answer);
+}
+
+// A code is honoured when that is saved, or not at all.
+static void take_back_codes(struct claims *c)
+{
+	for (uint32_t i = 0; i < c->answers.count; i++) {
+		struct claim_answer *answer = &c->answers.answers[i];
+		if (answer->verdict != CLAIM_HONOURED)
+			continue;
+		undo_code(c, answer);
+		answer->verdict = CLAIM_REFUSED;
+	}
 }
 
 static void publish(struct claims *c, uint64_t now_ms)
@@ -403,8 +449,10 @@ static void finish(struct claims *c, uint64_t now_ms)
 {
 	uint32_t granted = claims_answers_granted(&c->answers);
 	c->counters.granted += granted;
-	if (c->store->status.is_unsaved)
+	if (c->store->status.is_unsaved) {
 		c->counters.granted_unsaved += granted;
+		take_back_codes(c);
+	}
 	c->is_busy = c->has_put = false;
 	claims_answers_deliver(&c->answers, &c->seams, undelivered, c);
 	publish(c, now_ms);

@@ -45,6 +45,10 @@
 	X(leave, "tickets given back") \
 	X(gone, "answers that found nobody") \
 	X(passed, "visitors forwarded uncounted, mode off") \
+	X(codes, "codes asked about") \
+	X(codes_honoured, "of these, codes honoured") \
+	X(codes_refused, "of these, codes not looked at: nothing can be saved now") \
+	X(codes_undone, "uses of codes that were not made after all") \
 	X(granted, "answers that admitted") \
 	X(granted_unsaved, "of these, answers that the store does not know") \
 	X(late, "claims that came too late to be answered") \
@@ -92,6 +96,12 @@ struct claims_seams {
 	uint64_t (*barrier_begin)(void *ctx);
 	// Whether all workers have passed one since.
 	bool (*barrier_passed)(void *ctx, uint64_t token);
+	// A code is shown (CLAIM_CODE), or a use of it was not made after all (CLAIM_CODE_GONE).
+	//   answer  of the former; its verdict is CLAIM_REFUSED, and is to be set
+	//   record  filled if something is to be saved
+	// Returns whether that is so.
+	bool (*code)(void *ctx, const struct claim *claim, struct claim_answer *answer,
+		struct store_code *record);
 	// A fresh random number that nobody can guess, not 0.
 	uint64_t (*session_id)(void *ctx);
 };

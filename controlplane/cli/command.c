@@ -37,6 +37,8 @@ const struct command command_table[] = {
 		COMMAND_REMOTE},
 	{"lane link LANE [TIME]", "A link into ROOM/LANE, good until that time if one is given.",
 		COMMAND_REMOTE},
+	{"lane code LANE CODE [again]", "How often a code was used; again: give one use back.",
+		COMMAND_REMOTE},
 	{"room NAME salt HEX", "Name the public salt of the room's next draw.", COMMAND_REMOTE},
 	{"draw verify TICKET...", "Recompute the places of tickets that were drawn.",
 		COMMAND_REMOTE},

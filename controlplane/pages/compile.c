@@ -41,51 +41,60 @@ static void write_pieces(FILE *out, const struct page *page, unsigned index, int
 	fprintf(out, "};\n");
 }
 
-static void write_page(FILE *out, const struct page *page, unsigned index)
+static void write_page(FILE *out, const struct page *page, unsigned language, unsigned index)
 {
 	fprintf(out, "\t{.language = {");
 	write_string(out, page->language.at, page->language.len);
 	fprintf(out, ", %zu}, .csp = {", page->language.len);
 	write_string(out, page->csp.at, page->csp.len);
 	fprintf(out, ", %zu},\n\t.phrases = &pages_builtin[%u].phrases, .piece_count = %u, ",
-		page->csp.len, index, page->piece_count);
+		page->csp.len, language, page->piece_count);
 	fprintf(out, ".identity_bytes = %u,\n\t.pieces = {", page->identity_bytes);
 	for (int encoding = 0; encoding < PAGE_ENCODINGS; encoding++)
 		fprintf(out, "pieces_%u_%d, ", index, encoding);
 	fprintf(out, "}},\n");
 }
 
-static int compile_all(struct page *pages[PAGES_BUILTIN])
+// Of the templates for one purpose.
+static int compile_all(bool asks, struct page *pages[PAGES_BUILTIN])
 {
 	static const struct template_ear ear = {hear, NULL};
 	int ret = 0;
 	for (unsigned i = 0; ret == 0 && i < PAGES_BUILTIN; i++) {
 		const struct pages_builtin *builtin = &pages_builtin[i];
-		const struct pages_template template = {.source = {.main = builtin->page,
-								.partials = builtin->partials,
-								.language = builtin->language},
+		const struct pages_template template = {
+			.source = {.main = asks ? builtin->invitation : builtin->page,
+				.partials = builtin->partials,
+				.language = builtin->language},
 			.phrases = &builtin->phrases};
 		ret = pages_compile(&template, &ear, &pages[i]);
 	}
 	return ret;
 }
 
+static void write_all(FILE *out, const char *name, bool asks, struct page *pages[PAGES_BUILTIN])
+{
+	for (unsigned i = 0; i < PAGES_BUILTIN; i++)
+		for (int encoding = 0; encoding < PAGE_ENCODINGS; encoding++)
+			write_pieces(out, pages[i], i + asks * PAGES_BUILTIN, encoding);
+	fprintf(out, "const struct page %s[PAGES_BUILTIN] = {\n", name);
+	for (unsigned i = 0; i < PAGES_BUILTIN; i++) {
+		write_page(out, pages[i], i, i + asks * PAGES_BUILTIN);
+		pages_destroy(pages[i]);
+	}
+	fprintf(out, "};\n");
+}
+
 int main(int argc, char **argv)
 {
-	struct page *pages[PAGES_BUILTIN] = {0};
-	FILE *out = argc == 2 && compile_all(pages) == 0 ? fopen(argv[1], "w") : NULL;
+	struct page *pages[PAGES_BUILTIN] = {0}, *invitations[PAGES_BUILTIN] = {0};
+	const bool is_done = compile_all(false, pages) == 0 && compile_all(true, invitations) == 0;
+	FILE *out = argc == 2 && is_done ? fopen(argv[1], "w") : NULL;
 	if (!out)
 		return 1;
 	fprintf(out, "// Made by controlplane/pages/compile.c.\n"
 		     "#include \"controlplane/pages/pages.h\"\n");
-	for (unsigned i = 0; i < PAGES_BUILTIN; i++)
-		for (int encoding = 0; encoding < PAGE_ENCODINGS; encoding++)
-			write_pieces(out, pages[i], i, encoding);
-	fprintf(out, "const struct page pages_made[PAGES_BUILTIN] = {\n");
-	for (unsigned i = 0; i < PAGES_BUILTIN; i++) {
-		write_page(out, pages[i], i);
-		pages_destroy(pages[i]);
-	}
-	fprintf(out, "};\n");
+	write_all(out, "pages_made", false, pages);
+	write_all(out, "pages_asking", true, invitations);
 	return fclose(out) == 0 ? 0 : 1;
 }

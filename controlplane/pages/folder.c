@@ -464,8 +464,9 @@ static int make_pages(struct walk *w)
 			uint32_t file = file_of(folder, kind, language);
 			if (file != NO_FILE)
 				ret = make_page(w, file, language, page);
-			else if (kind <= PAGE_LAST_STATE) // of others answer.c has words
-				*page = &pages_made[nearest_language(folder->languages[language])];
+			else if (kind != PAGE_error) // of which answer.c has words
+				*page = (kind == PAGE_invitation ? pages_asking : pages_made) +
+					nearest_language(folder->languages[language]);
 		}
 	return ret;
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Makes the built-in templates: generate.py OUT.c queue.html queue.css queue.js LANGUAGE.json...
+"""Makes the built-in templates: generate.py OUT.c queue.html invitation.html queue.css queue.js
+LANGUAGE.json...
 
 Puts the texts of each language into the HTML, drops comments and indentation, shortens the
 script's names, and writes the template and its partials as C. `%{key}` is a text of the language;
@@ -64,6 +65,19 @@ def squeeze_html(text):
     return re.sub(r"\n\s*", "\n", text).strip() + "\n"
 
 
+# Of the form for a code; the page that waits has no room for it.
+CODE_CSS = """
+[data-for~=invitation] { display: block; }
+form { display: grid; gap: 8px; margin-top: 22px; }
+label { font-size: .85em; color: var(--soft); }
+input { padding: 13px 16px; border: 1px solid var(--line); background: var(--back); }
+input, button { font: inherit; color: inherit; border-radius: 14px; }
+button {
+  padding: 13px; border: 0; font-weight: 650; color: var(--press); background: var(--deep);
+  cursor: pointer;
+}
+button:focus-visible, input:focus-visible { outline: 3px solid var(--bright); }
+"""
 # What other templates may use too.
 PARTIALS = {
     # The address is empty to a URL parser, which trims controls: this page, without its fragment.
@@ -80,6 +94,21 @@ PARTIALS = {
     "sluice_live": '<p class="warn" id="offline" role="alert" hidden>%{offline}</p>\n'
                    '<p class="warn" id="cookies" role="alert" hidden>%{cookies}</p>\n'
                    '<p id="live" role="status" aria-live="polite"></p>',
+    # A link may bring the code along (?code=): it is filled in, and spent by whoever sends it.
+    "sluice_code": '<style>%{code.css}</style>\n<form method="post">'
+                   '<label for="code">%{code.label}</label>\n'
+                   '<input id="code" name="code" maxlength="64" required autofocus'
+                   ' autocomplete="off" autocapitalize="characters" spellcheck="false">\n'
+                   '<button>%{code.send}</button></form>\n'
+                   '{{#code_invalid}}<p class="warn" role="alert">%{code.invalid}</p>'
+                   '{{/code_invalid}}'
+                   '{{#code_unknown}}<p class="warn" role="alert">%{code.unknown}</p>'
+                   '{{/code_unknown}}'
+                   '{{#code_spent}}<p class="warn" role="alert">%{code.spent}</p>{{/code_spent}}'
+                   '{{#code_guarded}}<p class="warn" role="alert">%{code.guarded}</p>'
+                   '{{/code_guarded}}'
+                   "<script>document.getElementById('code').value="
+                   "new URLSearchParams(location.search).get('code')||''</script>",
 }
 
 
@@ -107,11 +136,13 @@ def c_text(name, text):
     return f'{{"{name}", "{name}", {c_span(text)}}},'
 
 
-def c_language(page, css, js, texts):
+def c_language(page, invitation, css, js, texts):
     values = {key: html.escape(text) for key, text in texts.items()}
     values |= {"css": squeeze_css(css), "js": squeeze_js(js)}
+    values["code.css"] = squeeze_css(CODE_CSS)
     yield f".language = {c_span(texts['lang'])},"
     yield f'.page = {c_text("page", fill(squeeze_html(page), values))}'
+    yield f'.invitation = {c_text("invitation", fill(squeeze_html(invitation), values))}'
     yield f".partials = {{{len(PARTIALS)}, (const struct template_text[]){{"
     for name, text in PARTIALS.items():
         yield c_text(name, fill(text, values))
@@ -130,7 +161,7 @@ def c_language(page, css, js, texts):
     yield "},"
 
 
-def main(out, page, css, js, *languages):
+def main(out, page, invitation, css, js, *languages):
     lines = ["// Made by controlplane/pages/generate.py.", '#include "controlplane/pages/pages.h"',
              "const struct pages_builtin pages_builtin[PAGES_BUILTIN] = {"]
     all_texts = [json.loads(read(path)) for path in languages]
@@ -139,7 +170,7 @@ def main(out, page, css, js, *languages):
         unknown = [key for key in texts if key not in all_texts[0]]
         if missing or unknown:
             sys.exit(f"{path}: missing {missing}, unknown {unknown}")
-        lines += ["{", *c_language(read(page), read(css), read(js), texts), "},"]
+        lines += ["{", *c_language(read(page), read(invitation), read(css), read(js), texts), "},"]
     lines.append("};")
     with open(out, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")

@@ -1,7 +1,8 @@
 // Pages: from the template of a page to what workers send.
 //
-// The templates that come along are made of queue.html, queue.css, queue.js and the texts of each
-// language when the program is built (generate.py), and are compiled then (compile.c).
+// The templates that come along are made of queue.html, invitation.html, queue.css, queue.js and
+// the texts of each language when the program is built (generate.py), and are compiled then
+// (compile.c).
 #pragma once
 
 #include "controlplane/pages/template.h"
@@ -28,11 +29,11 @@ void pages_destroy(struct page *page); // accepts NULL
 // Returns how many errors the ear was told; -ENOMEM is one of them. Any thread.
 uint32_t pages_check(const struct pages_template *template, const struct template_ear *ear);
 
-// What comes with the program in one language: a template for every state, partials that other
-// templates may use too, the words for what values say.
+// What comes with the program in one language: a template for every state, one that asks for a
+// code, partials that other templates may use too, the words for what values say.
 struct pages_builtin {
 	struct span language;
-	struct template_text page;
+	struct template_text page, invitation;
 	struct template_names partials;
 	struct page_phrases phrases;
 };
@@ -40,3 +41,4 @@ struct pages_builtin {
 #define PAGES_BUILTIN 8
 extern const struct pages_builtin pages_builtin[PAGES_BUILTIN]; // English first
 extern const struct page pages_made[PAGES_BUILTIN]; // of their pages
+extern const struct page pages_asking[PAGES_BUILTIN];

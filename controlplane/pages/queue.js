@@ -18,12 +18,13 @@
 	const id = name => document.getElementById(name) || nowhere.firstChild;
 	nowhere.appendChild(document.createElement('p'));
 	const bar = id('progress');
-	const url = '/.sluice/' + given.room.trim() + '/status';
+	const own = '/.sluice/' + given.room.trim();
 	const group = given.numbers[0], point = given.numbers[1];
 	let state = given.state.trim(), pollAfter = +given.poll;
 	let due, failures = 0, busy = false, leaving = false, saidAt = 0;
 	let opens = +given.opens, now = +given.now, nowAt = Date.now();
 	let aheadAtFirst = +id('ahead').textContent.split(group).join('') || 0;
+	id('codes').href = own + '/code';
 	const leftAtFirst = 1 - (bar.value || 0) / 1000;
 
 	const number = n => n == null ? '–' : n.toLocaleString('en').split(',').join(group);
@@ -147,8 +148,8 @@
 		const stop = new AbortController();
 		const timer = setTimeout(() => stop.abort(), PATIENCE_MS);
 		try {
-			const answer = await fetch(url, {cache: 'no-store', signal: stop.signal,
-				headers: {accept: 'application/json'}});
+			const answer = await fetch(own + '/status', {cache: 'no-store',
+				signal: stop.signal, headers: {accept: 'application/json'}});
 			if (answer.status == 401 || answer.status == 404) {
 				connected(true);
 				if (state == 'waiting' || state == 'next' || state == 'prequeue')
@@ -195,11 +196,9 @@
 		tick();
 	});
 	document.addEventListener('visibilitychange', tick);
-	for (const link of document.querySelectorAll('a'))
-		link.onclick = event => {
-			event.preventDefault();
-			reload();
-		};
+	// Those to this very page, which would lose its fragment. False: they are not followed.
+	for (const link of document.querySelectorAll('[href=""]'))
+		link.onclick = () => !!reload();
 	id('host').textContent = location.host;
 	schedule(pollAfter);
 	connected(true);

@@ -62,6 +62,9 @@ static struct subject subject_of(const struct store_record *r)
 		return (struct subject){STORE_DRAW, r->draw.line_id, r->draw.number};
 	case STORE_DOORS:
 		return (struct subject){STORE_DOORS, r->doors.line_id, 0};
+	case STORE_CODE:
+		return (struct subject){STORE_CODE | (uint64_t)r->code.line_id << 32,
+			r->code.digest[0], r->code.digest[1]};
 	case STORE_CLOCK:
 		return (struct subject){STORE_CLOCK, 0, 0};
 	case STORE_CONFIG:

@@ -48,6 +48,7 @@ enum store_kind {
 	STORE_DRAW, // draw: first without a list, then with it
 	STORE_DRAW_FORGOTTEN, // draw: line_id and number suffice
 	STORE_DOORS, // doors
+	STORE_CODE, // code
 };
 
 struct store_session {
@@ -127,6 +128,13 @@ struct store_doors {
 	uint8_t salt_bytes; // 0: that of the configuration
 };
 
+// A code of a lane that was used.
+struct store_code {
+	uint32_t line_id;
+	uint64_t digest[2]; // with line_id: which record this is
+	uint32_t used; // how often
+};
+
 struct store_record {
 	uint8_t kind; // enum store_kind
 	union {
@@ -141,6 +149,7 @@ struct store_record {
 		struct store_ticket ticket;
 		struct store_draw draw;
 		struct store_doors doors;
+		struct store_code code;
 	};
 };
 

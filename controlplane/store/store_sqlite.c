@@ -205,8 +205,9 @@ static int schema_upgrade(struct store_sqlite *s)
 	int ret = query_number(s->db, "PRAGMA user_version", &version);
 	if (ret != SQLITE_OK || version == STORE_SQLITE_SCHEMA)
 		return ret;
-	char *sql = sqlite3_mprintf("BEGIN; %s %s PRAGMA user_version = %d; COMMIT;",
-		version < 2 ? store_sqlite_table_from_1 : "", store_sqlite_table_from_2,
+	char *sql = sqlite3_mprintf("BEGIN; %s %s %s PRAGMA user_version = %d; COMMIT;",
+		version < 2 ? store_sqlite_table_from_1 : "",
+		version < 3 ? store_sqlite_table_from_2 : "", store_sqlite_table_from_3,
 		STORE_SQLITE_SCHEMA);
 	ret = sql ? execute(s->db, sql) : SQLITE_NOMEM;
 	sqlite3_free(sql);

@@ -25,8 +25,13 @@
 	"CREATE TABLE doors (line INTEGER PRIMARY KEY, opened INTEGER NOT NULL," \
 	" at INTEGER NOT NULL, salt BLOB NOT NULL) STRICT;"
 
+#define CODES \
+	"CREATE TABLE codes (line INTEGER NOT NULL, digest BLOB NOT NULL, used INTEGER NOT NULL," \
+	" PRIMARY KEY (line, digest)) STRICT, WITHOUT ROWID;"
+
 const char store_sqlite_table_from_1[] = TICKETS;
 const char store_sqlite_table_from_2[] = DRAWS;
+const char store_sqlite_table_from_3[] = CODES;
 
 const char store_sqlite_table_schema[] =
 	"CREATE TABLE sessions (line INTEGER NOT NULL, visitor INTEGER NOT NULL,"
@@ -54,7 +59,7 @@ const char store_sqlite_table_schema[] =
 		STORE_HISTORY_MAX) "; END;"
 				   "CREATE TRIGGER audit_trim AFTER INSERT ON audit BEGIN"
 				   " DELETE FROM audit WHERE id <= new.id - " NUMBER(
-					   STORE_HISTORY_MAX) "; END;" TICKETS DRAWS;
+					   STORE_HISTORY_MAX) "; END;" TICKETS DRAWS CODES;
 
 static void bind_session(sqlite3_stmt *to, const struct store_record *r)
 {
@@ -171,6 +176,13 @@ static void bind_doors(sqlite3_stmt *to, const struct store_record *r)
 	sqlite3_bind_blob(to, 4, r->doors.salt, r->doors.salt_bytes, SQLITE_STATIC);
 }
 
+static void bind_code(sqlite3_stmt *to, const struct store_record *r)
+{
+	sqlite3_bind_int64(to, 1, r->code.line_id);
+	sqlite3_bind_blob(to, 2, r->code.digest, sizeof(r->code.digest), SQLITE_STATIC);
+	sqlite3_bind_int64(to, 3, r->code.used);
+}
+
 #define OF_VISITOR " WHERE line = ?1 AND visitor = ?2"
 
 static const struct {
@@ -198,6 +210,7 @@ static const struct {
 	[STORE_DRAW_FORGOTTEN] = {"DELETE FROM draws WHERE line = ?1 AND number = ?2",
 		bind_draw_number},
 	[STORE_DOORS] = {"INSERT OR REPLACE INTO doors VALUES (?1, ?2, ?3, ?4)", bind_doors},
+	[STORE_CODE] = {"INSERT OR REPLACE INTO codes VALUES (?1, ?2, ?3)", bind_code},
 };
 #define KINDS (sizeof(writes) / sizeof(writes[0]))
 
@@ -340,6 +353,17 @@ static bool read_doors(sqlite3_stmt *row, struct store_record *r)
 	       read_salt(row, 3, r->doors.salt, &r->doors.salt_bytes);
 }
 
+static bool read_code(sqlite3_stmt *row, struct store_record *r)
+{
+	uint8_t digest[sizeof(r->code.digest)];
+	bool is_whole = read_u32(row, 0, &r->code.line_id) &&
+			read_bytes(row, 1, digest, sizeof(digest)) &&
+			read_u32(row, 2, &r->code.used);
+	if (is_whole)
+		memcpy(r->code.digest, digest, sizeof(digest));
+	return is_whole;
+}
+
 static const struct {
 	const char *sql;
 	bool (*read)(sqlite3_stmt *row, struct store_record *r);
@@ -360,6 +384,7 @@ static const struct {
 			" count, list FROM draws ORDER BY line, number",
 		read_draw},
 	[STORE_DOORS] = {"SELECT line, opened, at, salt FROM doors", read_doors},
+	[STORE_CODE] = {"SELECT line, digest, used FROM codes", read_code},
 };
 
 struct store_sqlite_table {

@@ -7,10 +7,12 @@
 
 #include "controlplane/store/store.h"
 
-// What makes the tables, for a database that has none; and what a database of version 1 lacks.
+// What makes the tables, for a database that has none; and what one of each earlier version
+// lacks of the next.
 extern const char store_sqlite_table_schema[];
 extern const char store_sqlite_table_from_1[];
 extern const char store_sqlite_table_from_2[];
+extern const char store_sqlite_table_from_3[];
 
 struct store_sqlite_table;
 

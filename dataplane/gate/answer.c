@@ -1,12 +1,10 @@
 // Answers as bytes: status line, fields, cookies, body, in that order, in one pass.
 //
-// Whatever we say ourselves is about one visitor and one moment, so all of it is `no-store`. Tokens
-// go out the way they came: as headers to who sent headers, else as cookies. A cookie that is to go
-// is expired with and without Domain, since the site may have had another cookie_domain when it was
-// set.
+// Whatever we say ourselves is about one visitor and one moment, so all of it is `no-store`.
 
 #include "dataplane/gate/answer.h"
 
+#include "dataplane/gate/answer_code.h"
 #include "dataplane/gate/draw.h"
 #include "dataplane/gate/gather.h"
 #include "dataplane/gate/page.h"
@@ -15,11 +13,6 @@
 
 #define DATE_BYTES 29u
 #define REFUSAL_BYTES_MAX 1024u // of a body
-#define COOKIE_BYTES_MAX 700u // a Set-Cookie line: name, token, Domain (253), attributes
-static_assert(COOKIE_BYTES_MAX > 16 + GATE_NAME_MAX + TOKEN_TEXT_BYTES + 253 + 120,
-	"prefix, room, token, domain, attributes");
-static_assert(4 * COOKIE_BYTES_MAX < ANSWER_FIELDS_BYTES_MAX,
-	"two cookies, each set or cleared twice, always fit");
 static_assert(PAGE_BODY_BYTES_MAX + PAGE_CSP_BYTES_MAX + ANSWER_FIELDS_BYTES_MAX + 2048 <
 		      ANSWER_BYTES_MAX,
 	"head and page fit");
@@ -91,10 +84,14 @@ static struct span reason_of(unsigned code)
 		return SPAN("No Content");
 	case 302:
 		return SPAN("Found");
+	case 303:
+		return SPAN("See Other");
 	case 308:
 		return SPAN("Permanent Redirect");
 	case 410:
 		return SPAN("Gone");
+	case 411:
+		return SPAN("Length Required");
 	case 429:
 		return SPAN("Too Many Requests");
 	default:
@@ -214,129 +211,6 @@ static void put_refusal(
 		put_refusal_html(w, refusal, frame);
 }
 
-// Whether cookies of `domain` reach `host`; with another Domain a browser would keep none.
-static bool is_within(struct span host, struct span domain)
-{
-	if (host.len < domain.len)
-		return false;
-	struct span tail = span_from(host, host.len - domain.len);
-	return span_is_equal(tail, domain) &&
-	       (host.len == domain.len || host.at[host.len - domain.len - 1] == '.');
-}
-
-// The attributes of a cookie, and the end of its line (RFC 6265 4.1).
-static void put_attributes(struct writer *w, struct span same_site, uint64_t max_age_s,
-	struct span domain, bool is_secure)
-{
-	writer_span(w, SPAN("; Path=/; HttpOnly; SameSite="));
-	writer_span(w, same_site);
-	writer_span(w, SPAN("; Max-Age="));
-	writer_number(w, max_age_s);
-	if (domain.len > 0) {
-		writer_span(w, SPAN("; Domain="));
-		writer_span(w, domain);
-	}
-	writer_span(w, is_secure ? SPAN("; Secure\r\n") : SPAN("\r\n"));
-}
-
-static struct span same_site_of(enum token_kind kind, const struct gate_site *site, bool is_secure)
-{
-	if (kind == TOKEN_TICKET || !is_secure || site->pass_same_site == GATE_SAME_SITE_LAX)
-		return SPAN("Lax");
-	return site->pass_same_site == GATE_SAME_SITE_STRICT ? SPAN("Strict") : SPAN("None");
-}
-
-static struct span cookie_prefix(enum token_kind kind)
-{
-	return kind == TOKEN_TICKET ? SPAN("sluice-t-") : SPAN("sluice-p-");
-}
-
-static bool carries_headers(const struct gate_request *request)
-{
-	for (uint32_t i = 0; i < request->token_count; i++) {
-		if (request->tokens[i].carried.carrier == CARRY_HEADER)
-			return true;
-	}
-	return false;
-}
-
-// Sign a token and let it go out as it would come in. A pass's cookie outlives the pass: one that
-// has run out says `expired`, and may have been renewed by the origin.
-static void set_token(struct writer *w, const struct token *token,
-	const struct gate_request *request, const struct answer_frame *frame)
-{
-	const struct gate_site *site = request->site;
-	const struct gate_room *room = request->room;
-	struct token signed_token = *token;
-	char text[TOKEN_TEXT_BYTES];
-	token_sign(frame->secrets, &signed_token, text);
-	struct span value = {text, sizeof(text)};
-	if (carries_headers(request)) {
-		put_field(w,
-			token->kind == TOKEN_TICKET ? SPAN("Sluice-Ticket: ")
-						    : SPAN("Sluice-Pass: "),
-			value);
-		return;
-	}
-	uint64_t left_s = token->expires > frame->now_s ? token->expires - frame->now_s : 0;
-	writer_span(w, SPAN("Set-Cookie: "));
-	writer_span(w, cookie_prefix(token->kind));
-	writer_span(w, room->name);
-	writer_char(w, '=');
-	writer_span(w, value);
-	put_attributes(w, same_site_of(token->kind, site, frame->is_secure),
-		left_s > room->ticket_ttl_s ? left_s : room->ticket_ttl_s,
-		is_within(request->host, site->cookie_domain) ? site->cookie_domain : SPAN(""),
-		frame->is_secure);
-}
-
-static void clear_cookie(
-	struct writer *w, struct span prefix, struct span name, struct span domain, bool is_secure)
-{
-	writer_span(w, SPAN("Set-Cookie: "));
-	writer_span(w, prefix);
-	writer_span(w, name);
-	writer_char(w, '=');
-	put_attributes(w, SPAN("Lax"), 0, domain, is_secure);
-}
-
-static void clear_both(
-	struct writer *w, struct span prefix, struct span name, const struct answer_frame *frame)
-{
-	clear_cookie(w, prefix, name, SPAN(""), frame->is_secure);
-	if (frame->site && frame->site->cookie_domain.len > 0)
-		clear_cookie(w, prefix, name, frame->site->cookie_domain, frame->is_secure);
-}
-
-// Cookies of other rooms that are no use, as many as fit; the rest with the next answer.
-static void clear_stale(struct writer *w, const struct answer_frame *frame)
-{
-	if (!frame->stale)
-		return;
-	for (uint32_t i = 0; i < frame->stale->count; i++) {
-		struct span name = frame->stale->names[i];
-		size_t domain = frame->site ? frame->site->cookie_domain.len : 0;
-		if ((size_t)(w->end - w->at) > 2 * (name.len + domain + 120))
-			clear_both(w, SPAN(""), name, frame);
-	}
-}
-
-size_t answer_fields(const struct decision *decision, const struct gate_request *request,
-	const struct answer_frame *frame, char *out)
-{
-	struct writer w = {out, out + ANSWER_FIELDS_BYTES_MAX};
-	if (decision->sets_ticket)
-		set_token(&w, &decision->ticket, request, frame);
-	if (decision->sets_pass)
-		set_token(&w, &decision->pass, request, frame);
-	if (decision->clears_ticket)
-		clear_both(&w, cookie_prefix(TOKEN_TICKET), request->room->name, frame);
-	if (decision->clears_pass)
-		clear_both(&w, cookie_prefix(TOKEN_PASS), request->room->name, frame);
-	clear_stale(&w, frame);
-	return (size_t)(w.at - out);
-}
-
 // A page and the fields that describe it; the end of the answer.
 static void put_page(struct writer *w, const struct page *page, enum accept_encoding encoding,
 	const struct page_view *view, bool is_head)
@@ -355,16 +229,22 @@ static void put_page(struct writer *w, const struct page *page, enum accept_enco
 
 #define ERROR_RETRY_S 10u
 
-// 502 or 504 in the design of the site. Nothing is known of the visitor.
-static void put_error(struct writer *w, unsigned code, const struct answer_frame *frame)
+// Of somebody who stands nowhere.
+static struct status no_status(const struct answer_frame *frame)
 {
-	const struct answer_error *error = frame->error;
-	const struct status status = {.position = STATUS_UNKNOWN,
+	return (struct status){.position = STATUS_UNKNOWN,
 		.ahead = STATUS_UNKNOWN,
 		.eta_low = STATUS_UNKNOWN,
 		.eta_high = STATUS_UNKNOWN,
 		.poll_after = ERROR_RETRY_S,
 		.now = frame->now_s};
+}
+
+// 502 or 504 in the design of the site. Nothing is known of the visitor.
+static void put_error(struct writer *w, unsigned code, const struct answer_frame *frame)
+{
+	const struct answer_error *error = frame->error;
+	const struct status status = no_status(frame);
 	const struct page_view view = {.status = &status,
 		.site = error->site,
 		.room = error->room,
@@ -380,7 +260,7 @@ size_t answer_refusal(unsigned status, bool wants_json, const struct answer_fram
 	struct writer w = {out, out + ANSWER_BYTES_MAX};
 	put_head(&w, status, false, frame);
 	struct writer fields = {w.at, w.at + ANSWER_FIELDS_BYTES_MAX};
-	clear_stale(&fields, frame);
+	answer_stale(&fields, frame);
 	w.at = fields.at;
 	const bool is_ours = status != 502 && status != 504;
 	if (is_ours || wants_json || !frame->error || !frame->error->page)
@@ -398,6 +278,13 @@ static void put_status_json(struct writer *w, const struct decision *decision,
 	put_json(w, (struct span){text, len}, frame);
 }
 
+static void put_page_fields(struct writer *w, const struct page *page)
+{
+	writer_span(w, SPAN("X-Robots-Tag: noindex\r\nX-Content-Type-Options: nosniff\r\n"
+			    "Vary: Accept, Accept-Language, Accept-Encoding\r\n"));
+	put_field(w, SPAN("Content-Security-Policy: "), page->csp);
+}
+
 // The queue page, or the same as JSON.
 static void put_queue(struct writer *w, const struct decision *decision,
 	const struct gate_request *request, const struct answer_frame *frame)
@@ -407,15 +294,52 @@ static void put_queue(struct writer *w, const struct decision *decision,
 	const struct page *page = room->pages->pages[request->language][status->state];
 	const struct page_view view = {
 		.status = status, .site = request->site, .room = room, .kind = status->state};
-	writer_span(w, SPAN("X-Robots-Tag: noindex\r\nX-Content-Type-Options: nosniff\r\n"
-			    "Vary: Accept, Accept-Language, Accept-Encoding\r\n"));
+	put_page_fields(w, page);
 	put_number_field(w, SPAN("Retry-After: "), status->poll_after);
 	put_field(w, SPAN("Sluice-State: "), status_word(status->state));
-	put_field(w, SPAN("Content-Security-Policy: "), page->csp);
 	if (request->wants_json)
 		put_status_json(w, decision, room, frame);
 	else
 		put_page(w, page, request->encoding, &view, frame->is_head);
+}
+
+// The page that asks for a code, or the same as JSON.
+static void put_invitation(struct writer *w, const struct decision *decision,
+	const struct gate_request *request, const struct answer_frame *frame)
+{
+	const struct gate_room *room = request->room;
+	const struct page *page = room->pages->pages[request->language][PAGE_invitation];
+	const struct status status = no_status(frame);
+	const struct page_view view = {.status = &status,
+		.site = request->site,
+		.room = room,
+		.kind = PAGE_invitation,
+		.outcome = decision->outcome};
+	char json[ANSWER_CODE_BYTES_MAX];
+	put_page_fields(w, page);
+	writer_span(w, SPAN("Referrer-Policy: same-origin\r\n")); // the address may have a code
+	if (decision->outcome == CODE_guarded)
+		put_number_field(w, SPAN("Retry-After: "), decision->status.poll_after);
+	if (request->wants_json)
+		put_json(w, (struct span){json, answer_code_json(decision->outcome, room, json)},
+			frame);
+	else
+		put_page(w, page, request->encoding, &view, frame->is_head);
+}
+
+// Where a code, or what the visitor had already, leads.
+static void put_welcome(struct writer *w, const struct decision *decision,
+	const struct gate_request *request, const struct answer_frame *frame)
+{
+	char json[ANSWER_CODE_BYTES_MAX];
+	if (!request->wants_json) {
+		put_field(w, SPAN("Location: "), request->room->path);
+		writer_span(w, SPAN("Content-Length: 0\r\n\r\n"));
+	} else if (decision->lane_id != 0) {
+		put_status_json(w, decision, request->room, frame);
+	} else {
+		put_json(w, (struct span){json, answer_code_welcome(request->room, json)}, frame);
+	}
 }
 
 static struct span health_json(const struct decision *decision)
@@ -433,6 +357,8 @@ static struct span allowed(enum gate_route route)
 		return SPAN("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"); // not CONNECT, TRACE
 	if (route == GATE_ROUTE_LEAVE)
 		return SPAN("POST");
+	if (route == GATE_ROUTE_CODE)
+		return SPAN("GET, HEAD, POST");
 	return route >= GATE_ROUTE_ASSET ? SPAN("GET, HEAD") : SPAN("GET");
 }
 
@@ -459,6 +385,10 @@ static unsigned code_of(const struct decision *decision, const struct gate_reque
 	case DECIDE_NOT_FOUND:
 	case DECIDE_DRAW_NONE:
 		return 404;
+	case DECIDE_INVITATION:
+		return answer_code_status(decision->outcome);
+	case DECIDE_WELCOME:
+		return request->wants_json ? 200 : 303;
 	case DECIDE_DRAW:
 	case DECIDE_DRAW_KEYS:
 	case DECIDE_ASSET:
@@ -488,10 +418,10 @@ static void put_https(struct writer *w, const struct gate_request *request)
 	put_field(w, request->target, SPAN(""));
 }
 
-// Endpoints speak JSON whatever is asked for.
+// Endpoints speak JSON whatever is asked for, but for that which people fill in.
 static bool is_endpoint(enum gate_route route)
 {
-	return route >= GATE_ROUTE_STATUS && route <= GATE_ROUTE_HEALTH;
+	return route >= GATE_ROUTE_STATUS && route <= GATE_ROUTE_HEALTH && route != GATE_ROUTE_CODE;
 }
 
 // A picture that is opened by itself could run scripts: it is let do nothing.
@@ -513,6 +443,10 @@ static void put_rest(struct writer *w, const struct decision *decision,
 	switch ((enum decide_answer)decision->answer) {
 	case DECIDE_PAGE:
 		return put_queue(w, decision, request, frame);
+	case DECIDE_INVITATION:
+		return put_invitation(w, decision, request, frame);
+	case DECIDE_WELCOME:
+		return put_welcome(w, decision, request, frame);
 	case DECIDE_STATUS:
 		put_number_field(w, SPAN("Retry-After: "), decision->status.poll_after);
 		return put_status_json(w, decision, request->room, frame);

@@ -63,3 +63,9 @@ size_t answer_refusal(
 // Returns their length; 0: none, and the origin's answer stays as it is.
 size_t answer_fields(const struct decision *decision, const struct gate_request *request,
 	const struct answer_frame *frame, char *out);
+
+struct writer;
+
+// Expire cookies of other rooms that are no use, as many as fit; the rest with the next answer. For
+// the files of answers alone.
+void answer_stale(struct writer *w, const struct answer_frame *frame);

@@ -18,6 +18,9 @@ enum claim_kind {
 		     // answered
 	CLAIM_GONE, // an answer found its request gone: the grant in it was not delivered: report
 	CLAIM_PASSED, // mode off: somebody was forwarded uncounted: report
+	CLAIM_CODE, // a code, its digest in `key` and `session`: answered
+	CLAIM_CODE_GONE, // an answer to that found its request gone, or no place could be drawn:
+			 // the use that it was honoured for was not made: report
 };
 
 struct claim {
@@ -28,11 +31,12 @@ struct claim {
 	uint32_t generation; // of that parked request, likewise
 	uint32_t poll_after; // s; CLAIM_CALLED: what the visitor will be told if the answer is
 			     // CLAIM_NEXT
-	uint64_t key; // CLAIM_CALLED, CLAIM_LEAVE
+	uint64_t key; // CLAIM_CALLED, CLAIM_LEAVE; CLAIM_CODE, CLAIM_CODE_GONE: of the digest
 	uint64_t visitor; // all but CLAIM_PASSED
-	uint64_t session; // CLAIM_RENEW, CLAIM_END, CLAIM_LEAVE, CLAIM_GONE
+	uint64_t session; // CLAIM_RENEW, CLAIM_END, CLAIM_LEAVE, CLAIM_GONE; as `key`
 	uint32_t expires; // CLAIM_RENEW, CLAIM_END, CLAIM_LEAVE: of the pass presented, unix s;
-			  // CLAIM_RENEW: 0 if the origin asks
+			  // CLAIM_RENEW: 0 if the origin asks. CLAIM_CODE: 1 if a ticket of
+			  // `line_id` is held. CLAIM_CODE_GONE: line id of the lane
 	uint32_t line_id; // of the room, so that a claim that crosses a reload is never charged to
 			  // another room
 	uint64_t sent_ms; // cluster time
@@ -48,6 +52,10 @@ enum claim_verdict {
 	CLAIM_RENEWED, // the session lives, and expires is its end now
 	CLAIM_CLOSED, // the room is closed
 	CLAIM_LEFT, // given back; the store knows it
+	CLAIM_HONOURED, // code: good for lane `lane_id`, one use less; the store knows it
+	CLAIM_KNOWN, // code: of the lane that the visitor is in already: nothing was spent
+	CLAIM_UNKNOWN, // code: in no list of the room
+	CLAIM_SPENT, // code: used as often as it may be
 };
 
 struct claim_answer {
@@ -57,13 +65,13 @@ struct claim_answer {
 	uint32_t request;
 	uint32_t generation;
 	uint32_t poll_after; // s; CLAIM_NEXT
-	uint64_t key;
+	uint64_t key; // of the claim; of a code both words of the digest are
 	uint64_t visitor;
 	uint64_t session;
 	uint32_t expires; // unix s
 	uint32_t issued; // unix s, cluster time of the grant
 	uint32_t line_id;
-	uint32_t reserved;
+	uint32_t lane_id; // CLAIM_HONOURED: line id of the lane
 	uint64_t reserved2;
 };
 static_assert(sizeof(struct claim_answer) == 64, "one cache line, one ring element");

@@ -8,6 +8,7 @@
 
 #include "dataplane/gate/decide.h"
 
+#include "dataplane/gate/decide_code.h"
 #include "dataplane/gate/decide_gather.h"
 #include "dataplane/gate/decide_tell.h"
 #include "dataplane/gate/decide_view.h"
@@ -25,6 +26,7 @@ static void decide_by_ticket(struct decide_view *v);
 static void decide_by_answer(struct decide_view *v);
 static void decide_newcomer(struct decide_view *v);
 static void draw_place(struct decide_view *v);
+static void enter_lane(struct decide_view *v, const struct gate_room *lane);
 static void clear_cookies(struct decide_view *v);
 
 static void choose_ticket(struct decide_view *v)
@@ -51,12 +53,17 @@ static void look_at_answer(struct decide_view *v)
 		v->may_claim = false;
 }
 
-static void look_at_room(struct decide_view *v)
+static void look_at_line(struct decide_view *v)
 {
 	struct place_line *line = v->line = v->room->line;
 	v->floor = atomic_load_explicit(&line->floor, memory_order_acquire);
 	v->threshold = atomic_load_explicit(&line->threshold, memory_order_acquire);
 	v->open = atomic_load_explicit(&line->open, memory_order_acquire);
+}
+
+static void look_at_room(struct decide_view *v)
+{
+	look_at_line(v);
 	choose_ticket(v);
 	if (v->request->pass && !v->in->pass_has_ended)
 		v->pass = &v->request->pass->token;
@@ -107,6 +114,8 @@ void decide(const struct decide_input *input, struct decision *decision)
 	case GATE_ROUTE_DRAW_KEYS:
 		return v.request->method == HTTP_GET ? decide_gather_show(&v)
 						     : decide_tell_answer(&v, DECIDE_METHOD);
+	case GATE_ROUTE_CODE:
+		return decide_code(&v, enter_lane);
 	case GATE_ROUTE_ASSET:
 		return decide_tell_answer(
 			&v, v.request->method == HTTP_GET || v.request->method == HTTP_HEAD
@@ -344,8 +353,12 @@ static void decide_by_answer(struct decide_view *v)
 	case CLAIM_CLOSED:
 		return decide_tell(v, STATUS_closed, NULL, decide_tell_rest(v));
 	case CLAIM_LAPSED:
-	case CLAIM_RENEWED: // these two answer other kinds of claims
+	case CLAIM_RENEWED: // these answer other kinds of claims
 	case CLAIM_LEFT:
+	case CLAIM_HONOURED:
+	case CLAIM_KNOWN:
+	case CLAIM_UNKNOWN:
+	case CLAIM_SPENT:
 		return lapse(v);
 	}
 	assert(!"control answers with a verdict");
@@ -381,6 +394,16 @@ static void draw_place(struct decide_view *v)
 		.issued = v->in->now_s};
 	v->out->sets_ticket = v->out->was_minted = true;
 	decide_gather_tell(v, &v->out->ticket);
+}
+
+// A newcomer to a lane of the room gets a place in it.
+static void enter_lane(struct decide_view *v, const struct gate_room *lane)
+{
+	v->room = lane;
+	v->ticket = NULL;
+	v->is_gathered = v->is_reissued = false;
+	look_at_line(v);
+	draw_place(v);
 }
 
 static bool has_cookie(const struct gate_request *request, enum token_kind kind)

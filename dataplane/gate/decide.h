@@ -49,6 +49,8 @@ enum decide_answer {
 	DECIDE_SERVER, // OPTIONS *: 204 with Allow
 	DECIDE_BAD_TARGET, // 400
 	DECIDE_MISDIRECTED, // 421
+	DECIDE_INVITATION, // the page that asks for a code, or what was wrong with one: `outcome`
+	DECIDE_WELCOME, // the code was taken, or is not needed: 303 to the room, or 200 as JSON
 	DECIDE_DRAW, // GET draw: 200 with `proof`
 	DECIDE_DRAW_KEYS, // GET draw/keys: 200, and `list` as text, which may be longer than any
 			  // answer
@@ -90,6 +92,8 @@ struct decision {
 	bool refuses_claim; // a called ticket could not claim (held, late): report claim.key and
 			    // claim.poll_after as refused
 	bool is_draining, is_unhealthy; // HEALTH
+	uint8_t outcome; // INVITATION: enum code_outcome
+	uint32_t lane_id; // WELCOME: line id of the lane that a code was honoured for; 0: none was
 	struct token ticket, pass; // to set, or (pass) to forward with
 	uint64_t session; // FORWARD: 0 if unguarded
 	uint32_t ends_s; // FORWARD: unix s when the session ends; 0: never

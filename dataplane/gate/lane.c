@@ -55,7 +55,12 @@ void lane_enter(const struct http_head *head, const uint8_t ip[16], bool is_trus
 	const struct gate_room *room = request->room;
 	for (uint16_t i = 0; i < room->lane_count && !request->entry; i++) {
 		const struct gate_lane *lane = &room->lanes[i];
-		if (comes_from(lane, ip) || (is_trusted && says(head, lane)))
+		const bool is_near = comes_from(lane, ip), is_said = !is_near && says(head, lane);
+		request->entry_by = is_near      ? GATE_ENTRY_ADDRESS
+				    : !is_said   ? request->entry_by
+				    : is_trusted ? GATE_ENTRY_HEADER
+						 : GATE_ENTRY_UNTRUSTED;
+		if (is_near || (is_said && is_trusted))
 			request->entry = &lane->room;
 	}
 }

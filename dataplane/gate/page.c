@@ -7,6 +7,7 @@
 
 #include "dataplane/gate/page.h"
 
+#include "dataplane/gate/code.h"
 #include "dataplane/gate/rooms.h"
 #include "dataplane/gate/writer.h"
 
@@ -43,6 +44,20 @@ struct span page_kind_word(enum page_kind kind)
 				       : more[kind - STATUS_STATE_COUNT];
 }
 
+// What was wrong with a code, as a bit; what no page of ours can send is wrong in the same way.
+static uint32_t condition_of_code(uint8_t outcome)
+{
+	static const uint32_t conditions[CODE_OUTCOME_COUNT] = {
+		[CODE_invalid] = 1u << PAGE_HAS_code_invalid,
+		[CODE_long] = 1u << PAGE_HAS_code_invalid,
+		[CODE_unsized] = 1u << PAGE_HAS_code_invalid,
+		[CODE_unknown] = 1u << PAGE_HAS_code_unknown,
+		[CODE_spent] = 1u << PAGE_HAS_code_spent,
+		[CODE_guarded] = 1u << PAGE_HAS_code_guarded};
+	assert(outcome < CODE_OUTCOME_COUNT);
+	return conditions[outcome];
+}
+
 // The conditions that hold, a bit each.
 static uint32_t conditions_of(const struct page_view *view)
 {
@@ -56,6 +71,8 @@ static uint32_t conditions_of(const struct page_view *view)
 	       (view->room && view->room->message_html.len > 0) * (one << PAGE_HAS_message) |
 	       (status->opens != 0) * (one << PAGE_HAS_opens) |
 	       (status->expires != 0) * (one << PAGE_HAS_expires) |
+	       (view->room && view->room->takes_codes) * (one << PAGE_HAS_codes) |
+	       condition_of_code(view->outcome) |
 	       (status->opens != 0 && view->room && !view->room->has_salt) *
 		       (one << PAGE_HAS_unsalted);
 }

@@ -79,7 +79,8 @@ enum page_kind {
 struct span page_kind_word(enum page_kind kind);
 
 // Further sections, shown if there is such a value; `unsalted` while a draw is to come that has no
-// public salt.
+// public salt; `codes` if the room takes codes; the others if that is what is wrong with the one
+// that came (code.h).
 #define PAGE_VALUES(X) \
 	X(position) \
 	X(ahead) \
@@ -88,7 +89,12 @@ struct span page_kind_word(enum page_kind kind);
 	X(message) \
 	X(opens) \
 	X(expires) \
-	X(unsalted)
+	X(unsalted) \
+	X(codes) \
+	X(code_invalid) \
+	X(code_unknown) \
+	X(code_spent) \
+	X(code_guarded)
 
 // Conditions of sections: kinds, then values. A page is rendered with one bit for each that holds.
 enum page_condition {
@@ -150,6 +156,7 @@ struct page_view {
 	const struct gate_room *room; // likewise
 	uint8_t kind; // enum page_kind
 	uint16_t code; // of an error
+	uint8_t outcome; // of an invitation: enum code_outcome
 };
 
 // Length of the body that page_render() will write. Pure; any thread.

@@ -61,9 +61,10 @@ void gate_request_read(const struct gate_map *map, const struct http_head *head,
 	request->target = head->target;
 	request->has_body = head->body == HTTP_BODY_CHUNKED || head->content_length > 0;
 	request->route = read_route(map, head, scratch, request);
-	if (request->route < GATE_ROUTE_STATUS || request->route > GATE_ROUTE_HEALTH)
+	const bool is_code = request->route == GATE_ROUTE_CODE;
+	if (is_code || request->route < GATE_ROUTE_STATUS || request->route > GATE_ROUTE_HEALTH)
 		read_wishes(head, request);
-	if (request->route == GATE_ROUTE_LEAVE)
+	if (is_code || request->route == GATE_ROUTE_LEAVE)
 		request->is_cross_site = is_cross_site(head, request->host);
 	request->has_other_cookies = http_field_first(head, HTTP_FIELD_cookie) != NULL;
 	if (request->room)
@@ -100,6 +101,7 @@ static enum gate_route read_endpoint(
 		{{"leave", 5}, GATE_ROUTE_LEAVE},
 		{{"draw", 4}, GATE_ROUTE_DRAW},
 		{{"draw/keys", 9}, GATE_ROUTE_DRAW_KEYS},
+		{{"code", 4}, GATE_ROUTE_CODE},
 	};
 	const char *slash = endpoint.len ? memchr(endpoint.at, '/', endpoint.len) : NULL;
 	if (!slash)
@@ -114,6 +116,8 @@ static enum gate_route read_endpoint(
 		return GATE_ROUTE_UNKNOWN;
 	for (size_t i = 0; i < sizeof(endpoints) / sizeof(endpoints[0]); i++)
 		if (span_is_equal(span_from(endpoint, name.len + 1), endpoints[i].name)) {
+			if (endpoints[i].route == GATE_ROUTE_CODE && !room->takes_codes)
+				return GATE_ROUTE_UNKNOWN;
 			request->room = room;
 			return endpoints[i].route;
 		}
@@ -312,19 +316,23 @@ static void settle_one(struct gate_request *request, const struct gate_token *to
 static void settle_lane(struct gate_request *request, uint64_t now_s)
 {
 	const struct gate_token *invitation = request->invitation, *pass = request->pass;
-	if (invitation && invitation->token.expires > 0 && invitation->token.expires <= now_s)
+	if (invitation && invitation->token.expires > 0 && invitation->token.expires <= now_s) {
 		invitation = NULL;
+		request->entry_by = GATE_ENTRY_OVER;
+	}
 	if (invitation && request->ticket &&
 		request->ticket->token.line_id != invitation->token.line_id)
 		request->ticket = NULL;
-	if (pass)
+	if (pass) {
 		request->room = lane_of_line(request->room, pass->token.line_id);
-	else if (invitation)
+	} else if (invitation) {
 		request->room = lane_of_line(request->room, invitation->token.line_id);
-	else if (request->ticket)
+		request->entry_by = GATE_ENTRY_LINK;
+	} else if (request->ticket) {
 		request->room = lane_of_line(request->room, request->ticket->token.line_id);
-	else if (request->entry)
+	} else if (request->entry) {
 		request->room = request->entry;
+	}
 }
 
 void gate_request_settle(
@@ -346,6 +354,7 @@ void gate_request_settle(
 		request->pass_over = request->pass;
 		request->pass = NULL;
 	}
+	request->whole = request->room;
 	if (request->room && request->room->lane_count > 0)
 		settle_lane(request, now_s);
 	request->takes_query = request->method == HTTP_GET && request->ticket &&

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "dataplane/gate/carry.h"
+#include "dataplane/gate/code.h"
 #include "dataplane/gate/mac.h"
 #include "dataplane/gate/match.h"
 #include "dataplane/gate/rooms.h"
@@ -36,11 +37,22 @@ enum gate_route {
 	GATE_ROUTE_LEAVE, // /.sluice/ROOM/leave
 	GATE_ROUTE_DRAW, // /.sluice/ROOM/draw
 	GATE_ROUTE_DRAW_KEYS, // /.sluice/ROOM/draw/keys
+	GATE_ROUTE_CODE, // /.sluice/ROOM/code, of a room that takes codes
 	GATE_ROUTE_ASSET, // /.sluice/assets/NAME, of `asset`
 	GATE_ROUTE_HEALTH, // /.sluice/health, on any host
 	GATE_ROUTE_UNKNOWN, // 404: another path under /.sluice/, or no such room on this site
 	GATE_ROUTE_SERVER, // OPTIONS *: about the server as a whole, which for the visitor is
 			   // sluice. No path, so in no room; answered here, so no way past one
+};
+
+// How a newcomer came to a lane, or did not.
+enum gate_entry {
+	GATE_ENTRY_NONE,
+	GATE_ENTRY_ADDRESS,
+	GATE_ENTRY_HEADER,
+	GATE_ENTRY_LINK,
+	GATE_ENTRY_UNTRUSTED, // a header, but from nobody who is believed
+	GATE_ENTRY_OVER, // a link whose time is over
 };
 
 enum gate_token_state {
@@ -75,15 +87,20 @@ struct gate_request {
 	bool draws; // may draw a ticket, and claim without one
 	bool is_prefetch; // draws and claims nothing
 	bool is_preflight; // CORS: passes within the site's preflight_rate
-	bool is_cross_site; // sent by a page of another site: may not leave
+	bool is_cross_site; // sent by a page of another site: may not leave, nor spend a code
 	bool has_body;
 	bool has_other_cookies; // perhaps sluice cookies that are not `room`'s: ask
 				// carry_stale_find(); else it would find none
 	const struct gate_site *site; // NULL if none answers to the host
 	const struct gate_room *room; // GUARDED and the endpoints of a room; else NULL. Once
 				      // settled perhaps a lane of it
+	const struct gate_room *whole; // once settled: the room itself, also if `room` is a lane
 	const struct gate_room *entry; // the lane that a newcomer enters (lane.h); NULL: none
+	uint8_t entry_by; // enum gate_entry: how they came to `entry`, or by a link to `room`
 	const struct gate_asset *asset; // ASSET
+	struct code_digest code; // CODE: what code_read() found
+	uint8_t code_outcome; // enum code_outcome: CODE_asked, or what is wrong with it
+	uint16_t body_bytes; // CODE: of the body, which came with the head; else 0
 	struct span host; // matched, normalised: the origin's Host; in the scratch
 	struct span target; // as sent, from its path on
 	struct span redirect; // the target without `sluice_ticket`, in the scratch; at == NULL if

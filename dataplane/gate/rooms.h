@@ -50,6 +50,7 @@ struct gate_room {
 	uint16_t queue_status; // 200, 202, 429 or 503
 	uint8_t mode; // enum gate_mode
 	uint8_t state; // enum gate_room_state
+	bool takes_codes; // a lane of it has a list of them (code.h); of a lane false
 	bool has_salt; // the next draw, a public one
 	bool sliding; // a pass is renewed in the second half of its life
 	uint32_t session_s; // how long a pass lasts

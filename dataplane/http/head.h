@@ -39,6 +39,7 @@
 	X(cache_control, "cache-control") \
 	X(connection, "connection") \
 	X(content_length, "content-length") \
+	X(content_type, "content-type") \
 	X(cookie, "cookie") \
 	X(date, "date") \
 	X(etag, "etag") \

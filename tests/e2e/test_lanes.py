@@ -21,6 +21,10 @@ def start(make):
     return begin
 
 
+def counted(sluice):
+    return {c["counter"]: c["value"] for c in sluice.show("counters") if c["part"] == "worker"}
+
+
 def line(one):
     return token(one.ticket())["line"]
 
@@ -59,6 +63,7 @@ def test_a_lane_has_places_of_its_own(start, visitor):
     key = token(member.ticket())["key"]
     assert member.get("/derby/", headers={"X-Member": "none"}).headers["sluice-state"] == "waiting"
     assert token(member.ticket())["key"] == key
+    assert counted(sluice)["lane_by_header"] == 1
     names = {one["room"]: one for one in sluice.show("rooms")}
     assert names["derby/members"]["waiting"] == 1 and names["derby"]["waiting"] == 3
     assert names["derby"]["sessions"] == 2
@@ -105,6 +110,7 @@ def test_a_signed_link(start, visitor):
     assert key != common_key
     common.get(path)
     assert token(common.ticket())["key"] == key
+    assert counted(sluice)["lane_by_link"] == 2
     leave(inside[0])
     wait_for(lambda: state(guest) == "admitted", 8, 0.3)
     assert guest.get("/derby/").text.startswith("shop:")
@@ -123,6 +129,7 @@ def test_links_that_are_none(start, visitor):
     assert line(come(visitor, sluice, soon)) != common
     time.sleep(3)
     assert line(come(visitor, sluice, soon)) == common
+    assert counted(sluice)["lane_link_over"] == 1
     past = sluice.cli("lane", "link", "derby/sponsors", "2001-01-01T00:00:00Z", check=False)
     assert past.returncode == 1 and "time to come" in past.stderr
     assert sluice.cli("lane", "link", "derby/nobody", check=False).returncode == 1
@@ -138,6 +145,8 @@ def test_a_header_of_nobody_trusted(make, visitor):
     sluice = make(rooms=[room(capacity=1, lanes=LANES)], top={"trusted_proxies": ["192.0.2.1"]})
     come(visitor, sluice)
     assert line(come(visitor, sluice, headers=MEMBER)) == line(come(visitor, sluice))
+    now = counted(sluice)
+    assert now["lane_untrusted"] == 1 and now["lane_by_header"] == 0
 
 
 def test_an_address_list(make, visitor):
@@ -150,6 +159,7 @@ def test_an_address_list(make, visitor):
     sluice.write()
     sluice.cli("reload")
     wait_for(lambda: line(come(visitor, sluice)) != outside, 5)
+    assert counted(sluice)["lane_by_address"] >= 1
 
 
 def test_lanes_come_and_go_with_a_reload(start, visitor):

@@ -201,6 +201,8 @@ def test_peak_queues_the_next_of_a_minute(make, visitor):
     assert [bool(one.passed()) for one in people] == [True] * 5 + [False]
     told = sluice.show("room", "derby")
     assert told["direct"] == 5 and told["inflow_left"] == 0 and told["batch_left"] is None
+    now = {one["counter"]: one["value"] for one in sluice.show("counters")}
+    assert now["peak_direct"] == 5 and now["peak_queued"] == 1
     # The line has a rate of its own.
     wait_for(lambda: state(people[5], "derby") == "admitted", 8, 0.3)
     assert not come(visitor, sluice, "derby").passed()

@@ -395,7 +395,7 @@ static struct place_line *line_of(void *ctx, uint32_t line_id)
 static void process_start(void)
 {
 	static const struct claims_seams seams = {
-		NULL, take_answers, barrier_begin, barrier_passed, random_id};
+		NULL, take_answers, barrier_begin, barrier_passed, NULL, random_id};
 	struct claims_plan plan = {1, WORKERS, 256};
 	struct controller_limits limits = {.capacity = w.capacity,
 		.rate_count = seed % 3 ? 0 : 20,

@@ -223,12 +223,15 @@ static void every_answer_is_well_formed(void **state)
 		{DECIDE_HEALTH, GATE_ROUTE_HEALTH, 200, "Content-Type", "application/json"},
 		{DECIDE_BAD_TARGET, GATE_ROUTE_BAD, 400, "Cache-Control", "no-store"},
 		{DECIDE_MISDIRECTED, GATE_ROUTE_MISDIRECTED, 421, "Cache-Control", "no-store"},
+		{DECIDE_INVITATION, GATE_ROUTE_CODE, 429, "Retry-After", "5"},
+		{DECIDE_METHOD, GATE_ROUTE_CODE, 405, "Allow", "GET, HEAD, POST"},
 		{DECIDE_DRAW_NONE, GATE_ROUTE_DRAW, 404, "Content-Type", "application/json"},
 	};
 	request.redirect = SPAN("/derby");
 	request.target = SPAN("/derby?a");
 	request.host = SPAN("shop.example");
 	site.https_port = 443;
+	decision.outcome = CODE_guarded;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) * 8; i++) {
 		decision.answer = (uint8_t)rows[i / 8].answer;
 		request.route = (uint8_t)rows[i / 8].route;

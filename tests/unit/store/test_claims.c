@@ -64,12 +64,12 @@ static void a_room_is_known_by_its_line(void **state)
 	assert_int_equal(TURN_COUNTED(crossed), 2);
 	turn_answers("0:7 granted, 0:8 granted");
 	claim.line_id = 3; // no more
-	for (uint8_t kind = CLAIM_CALLED; kind <= CLAIM_PASSED; kind++) {
+	for (uint8_t kind = CLAIM_CALLED; kind <= CLAIM_CODE_GONE; kind++) {
 		claim.kind = kind;
 		turn_with(claim, 0);
 	}
-	turn_answers("0:8 refused, 0:8 refused, 0:8 refused, 0:8 refused");
-	assert_int_equal(TURN_COUNTED(unknown_room), 7);
+	turn_answers("0:8 refused, 0:8 refused, 0:8 refused, 0:8 refused, 0:8 refused");
+	assert_int_equal(TURN_COUNTED(unknown_room), 9);
 	turn_diary("");
 }
 
@@ -361,6 +361,73 @@ static void a_claim_put_off_is_answered_later(void **state)
 	assert_non_null(store_model_session(&turn_world.model, 1, CONTROLLER_STUB_LATER));
 }
 
+static struct claim code(uint64_t visitor)
+{
+	struct claim claim = turn_claim(CLAIM_CODE, visitor);
+	claim.key = 11;
+	claim.session = 22;
+	return claim;
+}
+
+static void a_code_is_honoured_when_the_store_has_it(void **state)
+{
+	(void)state;
+	turn_world.code_uses = 1;
+	turn_world.model.delay_ms = 50;
+	turn_with(code(5), 0);
+	turn_answers("");
+	turn_idle(50);
+	turn_answers("0:5 honoured");
+	turn_with(code(6), 60);
+	turn_idle(200);
+	turn_answers("0:6 refused"); // as the stand-in leaves it
+	assert_int_equal(TURN_COUNTED(codes), 2);
+	assert_int_equal(TURN_COUNTED(codes_honoured), 1);
+	// Nobody was there to take it.
+	struct claim gone = turn_claim(CLAIM_CODE_GONE, 0);
+	gone.key = 11;
+	gone.session = 22;
+	gone.expires = 9;
+	turn_with(gone, 300);
+	assert_int_equal(turn_world.code_uses, 1);
+	assert_int_equal(TURN_COUNTED(codes_undone), 1);
+}
+
+static void a_code_that_cannot_be_saved_is_not_spent(void **state)
+{
+	(void)state;
+	turn_world.code_uses = 5;
+	turn_world.model.is_failing = true;
+	turn_with(code(5), 0); // the commit fails
+	turn_answers("0:5 refused");
+	assert_int_equal(turn_world.code_uses, 5);
+	assert_int_equal(TURN_COUNTED(codes_undone), 1);
+	turn_with(code(6), 10); // it is known to be unsaved
+	turn_answers("0:6 refused");
+	assert_int_equal(TURN_COUNTED(codes_refused), 1);
+	assert_int_equal(turn_world.code_uses, 5);
+	turn_world.model.is_failing = false;
+	turn_idle(10000);
+	turn_with(code(7), 10020);
+	turn_answers("0:7 honoured");
+	assert_int_equal(turn_world.code_uses, 4);
+}
+
+static void a_code_asked_late_or_not_delivered_is_not_spent(void **state)
+{
+	(void)state;
+	turn_world.code_uses = 5;
+	struct claim claims[] = {code(5), code(6)};
+	claims_turn(turn_world.claims, claims, 2, NOW + CLAIMS_LATE_MS + 1);
+	turn_answers("");
+	assert_int_equal(turn_world.code_uses, 5);
+	turn_world.take_max = 1;
+	claims_turn(turn_world.claims, claims, 2, NOW + CLAIMS_LATE_MS);
+	turn_answers("0:5 honoured");
+	assert_int_equal(turn_world.code_uses, 4);
+	assert_int_equal(TURN_COUNTED(codes_undone), 1);
+}
+
 #define STORY(story) cmocka_unit_test_setup_teardown(story, turn_begin, turn_end)
 
 int main(void)
@@ -384,6 +451,9 @@ int main(void)
 		STORY(what_moves_all_the_time_is_saved_once_a_second),
 		STORY(an_answer_not_taken_is_undone),
 		STORY(a_claim_put_off_is_answered_later),
+		STORY(a_code_is_honoured_when_the_store_has_it),
+		STORY(a_code_that_cannot_be_saved_is_not_spent),
+		STORY(a_code_asked_late_or_not_delivered_is_not_spent),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,7 +105,7 @@ static void other_versions_are_refused(void **state)
 		const char *sql, *said;
 		int ret;
 	} cases[] = {
-		{"PRAGMA user_version = 4", "later version", -ENOTSUP},
+		{"PRAGMA user_version = 5", "later version", -ENOTSUP},
 		{"PRAGMA user_version = 0", "unknown version", -EUCLEAN},
 		{"PRAGMA user_version = -1", "unknown version", -EUCLEAN},
 		{"PRAGMA application_id = 1", "not a database of sluice", -EUCLEAN},
@@ -151,6 +151,8 @@ static void rows_that_cannot_be(void **state)
 		{"INSERT INTO draws VALUES (1, 1, zeroblob(32), x'', 2, 0, 0, 0, 0, zeroblob(32))",
 			STORE_DRAW},
 		{"INSERT INTO doors VALUES (4294967296, 1, 1, x'')", STORE_DOORS},
+		{"INSERT INTO codes VALUES (1, zeroblob(15), 1)", STORE_CODE},
+		{"INSERT INTO codes VALUES (1, zeroblob(16), -1)", STORE_CODE},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		store_close(sqlite_place_open(), NOW);

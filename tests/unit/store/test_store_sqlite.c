@@ -70,6 +70,7 @@ static void all_kinds_come_back(void **state)
 				.count = 2000000,
 				.list_sha256 = {[31] = 1}}},
 		{.kind = STORE_DOORS, .doors = {.line_id = 7, .opened_ms = NOW, .opened_at_ms = 1}},
+		{.kind = STORE_CODE, .code = {UINT32_MAX, {UINT64_MAX, 1}, UINT32_MAX}},
 	};
 	struct store *s = sqlite_place_open();
 	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++)

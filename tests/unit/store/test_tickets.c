@@ -127,7 +127,7 @@ static void a_database_without_them_gets_the_table(void **state)
 	assert_int_equal(sqlite3_open(sqlite_place_path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db,
 				 "DROP TABLE tickets; DROP TABLE draws; DROP TABLE doors;"
-				 "PRAGMA user_version = 1",
+				 "DROP TABLE codes; PRAGMA user_version = 1",
 				 NULL, NULL, NULL),
 		SQLITE_OK);
 	sqlite3_close(db);

@@ -20,6 +20,7 @@ static const char *const verdicts[] = {
 	[CLAIM_RENEWED] = "renewed",
 	[CLAIM_CLOSED] = "closed",
 	[CLAIM_LEFT] = "left",
+	[CLAIM_HONOURED] = "honoured",
 };
 
 static uint32_t take_answers(
@@ -46,6 +47,23 @@ static bool barrier_passed(void *ctx, uint64_t token)
 	return token <= turn_world.barrier_passed;
 }
 
+static bool code(void *ctx, const struct claim *claim, struct claim_answer *answer,
+	struct store_code *record)
+{
+	(void)ctx;
+	if (answer && turn_world.code_uses == 0)
+		return false;
+	if (answer) {
+		answer->verdict = CLAIM_HONOURED;
+		answer->lane_id = 9;
+	} else {
+		assert_int_equal(claim->expires, 9);
+	}
+	turn_world.code_uses += answer ? -1u : 1u;
+	*record = (struct store_code){9, {claim->key, claim->session}, turn_world.code_uses};
+	return true;
+}
+
 static uint64_t session_id(void *ctx)
 {
 	(void)ctx;
@@ -70,7 +88,7 @@ static struct claims_room club(void)
 void turn_start(void)
 {
 	static const struct claims_seams seams = {
-		NULL, take_answers, barrier_begin, barrier_passed, session_id};
+		NULL, take_answers, barrier_begin, barrier_passed, code, session_id};
 	struct claims_room rooms[] = {turn_derby(), club()};
 	turn_world.derby = (struct controller){.name = "derby", .is_available = true};
 	turn_world.club = (struct controller){.name = "club", .is_available = true};

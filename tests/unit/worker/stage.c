@@ -7,6 +7,7 @@
 #include "controlplane/pages/folder.h"
 #include "dataplane/gate/ended.h"
 #include "dataplane/gate/place.h"
+#include "dataplane/guard.h"
 
 #include <rte_eal.h>
 
@@ -100,6 +101,7 @@ static void open_words(struct stage *stage)
 	stage->words.quiescent = aligned_alloc(64, (bytes + 63) / 64 * 64);
 	rte_rcu_qsbr_init(stage->words.quiescent, WORKER_COUNT_MAX);
 	rte_rcu_qsbr_thread_register(stage->words.quiescent, 0);
+	stage->words.guard = guard_init(aligned_alloc(64, guard_bytes()), 7);
 	stage->words.ended = ended_init(aligned_alloc(64, ended_bytes(64)), 64);
 	stage->words.clock_offset_ms = CLUSTER_MS;
 	stage->wake_fd = eventfd(0, EFD_NONBLOCK);
@@ -155,6 +157,7 @@ void stage_end(struct stage *stage)
 	folder_give(stage->folder);
 	close(stage->wake_fd);
 	free(stage->words.quiescent);
+	free(stage->words.guard);
 	free(stage->words.ended);
 	fake_fini(&stage->fake);
 }

@@ -4,6 +4,7 @@
 
 #include "tests/unit/worker/stage.h"
 
+#include "dataplane/gate/lane.h"
 #include "dataplane/gate/place.h"
 
 #include <setjmp.h>
@@ -119,6 +120,60 @@ static void test_claim_gone(void **state)
 	stage_answer(&stage, &claim, CLAIM_GRANTED, 77);
 	assert_int_equal(stage_claim(&stage).kind, CLAIM_GONE);
 	ONLY({COUNTER_claim_gone, 1});
+}
+
+#define CODE(code) \
+	"POST /.sluice/derby/code HTTP/1.1\r\nHost: localhost\r\nContent-Length: " \
+	"13\r\n\r\ncode=" code
+
+// Derby takes codes, into a lane that has derby's own line.
+static void takes_codes(void)
+{
+	static struct gate_lane lane;
+	struct gate_room *derby = &stage.snapshot->map.rooms[1];
+	lane = (struct gate_lane){.room = *derby};
+	derby->takes_codes = true;
+	derby->lanes = &lane;
+	derby->lane_count = 1;
+	stage.snapshot->code_attempts = 1;
+}
+
+static void test_code_unanswered(void **state)
+{
+	(void)state;
+	takes_codes();
+	struct fake_stream *visitor = stage_visitor(&stage);
+	stage_says(&stage, visitor, CODE("7GQX4TRM"));
+	assert_int_equal(stage_claim(&stage).kind, CLAIM_CODE);
+	stage_turn(&stage, WORKER_CLAIM_MS_MAX + 60);
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 503"), 1);
+	ONLY({COUNTER_claim_timeout, 1}, {COUNTER_code_unanswered, 1});
+	// It was no wrong one, so another try is free; a wrong one is not.
+	stage_says(&stage, visitor, CODE("7GQX4TRM"));
+	struct claim claim = stage_claim(&stage);
+	stage_answer(&stage, &claim, CLAIM_UNKNOWN, 0);
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 403"), 1);
+	stage_says(&stage, visitor, CODE("7GQX4TRM"));
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 429"), 1);
+	assert_false(stage_has_claim(&stage));
+	ONLY({COUNTER_claim_timeout, 1}, {COUNTER_code_unanswered, 1}, {COUNTER_code_unknown, 1},
+		{COUNTER_code_guarded, 1});
+}
+
+// Its holder has gone while control decided: the use goes back.
+static void test_code_undone(void **state)
+{
+	(void)state;
+	takes_codes();
+	struct fake_stream *visitor = stage_visitor(&stage);
+	stage_says(&stage, visitor, CODE("7GQX4TRM"));
+	struct claim claim = stage_claim(&stage);
+	stage_turn(&stage, WORKER_CLAIM_MS_MAX + 60);
+	stage_answer(&stage, &claim, CLAIM_HONOURED, claim.session);
+	struct claim gone = stage_claim(&stage);
+	assert_int_equal(gone.kind, CLAIM_CODE_GONE);
+	assert_true(gone.key == claim.key && gone.session == claim.session);
+	ONLY({COUNTER_claim_timeout, 1}, {COUNTER_code_unanswered, 1}, {COUNTER_code_undone, 1});
 }
 
 // Control takes nothing for so long that the queue of reports fills.
@@ -291,6 +346,8 @@ int main(void)
 		STORY(test_claim_timeout),
 		STORY(test_parked_full),
 		STORY(test_claim_gone),
+		STORY(test_code_unanswered),
+		STORY(test_code_undone),
 		STORY(test_reports_full),
 		STORY(test_leave_unanswered),
 		STORY(test_buffers_exhausted_by_heads),

@@ -1,0 +1,43 @@
+// Lists of codes. Each file is looked at once, however many lanes share it; what is wrong is said
+// with the place in it.
+
+#include "config/check.h"
+
+#include "config/report.h"
+
+#include <string.h>
+
+static void say(void *context, const char *file, uint32_t line, uint32_t column, const char *text)
+{
+	report_add(context, file, line, column, "%s", text);
+}
+
+static void warn(void *context, const char *file, uint32_t line, uint32_t column, const char *text)
+{
+	report_warn(context, file, line, column, "%s", text);
+}
+
+static bool is_new(const char *const *seen, uint32_t count, const char *path)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (strcmp(seen[i], path) == 0)
+			return false;
+	return true;
+}
+
+void check_codes(struct reading *r)
+{
+	const struct config_sites *sites = &r->config->sites;
+	uint32_t count = 0;
+	const char **seen =
+		arena_take(r->scratch, (config_line_count(r->config) + 1) * sizeof(*seen));
+	for (uint32_t i = 0; i < sites->count; i++)
+		for (uint32_t j = 0; j < sites->at[i].rooms.count; j++) {
+			const struct config_lanes *lanes = &sites->at[i].rooms.at[j].lanes;
+			for (uint32_t k = 0; k < lanes->count; k++)
+				if (lanes->at[k].codes && is_new(seen, count, lanes->at[k].codes))
+					seen[count++] = lanes->at[k].codes;
+		}
+	for (uint32_t i = 0; r->machine->codes_check && i < count; i++)
+		r->machine->codes_check(seen[i], say, warn, r->report);
+}

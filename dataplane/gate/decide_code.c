@@ -1,0 +1,103 @@
+// A code is a claim: only control knows which are good and how often they were used. Honoured, it
+// becomes a place in its lane, drawn here and now; from then on its holder is like anybody who
+// waits there, and the code is done with. Nothing is claimed, and so nothing spent, where no place
+// could be had: closed, rejecting, draining, held, or for those who are inside or need not wait.
+//
+// What can only be known afterwards (the lane is full; its doors are closed and nobody gathers yet)
+// is told as it would be told to anybody, without `lane_id`: whoever carries this out gives the use
+// back.
+
+#include "dataplane/gate/decide_code.h"
+
+#include "dataplane/gate/decide_tell.h"
+#include "dataplane/gate/lane.h"
+#include "dataplane/http/head.h"
+
+#define MINUTE_S 60u
+
+static void tell(struct decide_view *v, enum code_outcome outcome)
+{
+	decide_tell_answer(v, DECIDE_INVITATION);
+	v->out->outcome = (uint8_t)outcome;
+	v->out->status.poll_after = MINUTE_S - v->in->now_s % MINUTE_S; // when the guard forgets
+}
+
+static void honoured(
+	struct decide_view *v, void (*enter)(struct decide_view *v, const struct gate_room *lane))
+{
+	const struct gate_room *lane = lane_of_line(v->request->whole, v->answer->lane_id);
+	if (!lane) // a reload has taken it away
+		return tell(v, CODE_unknown);
+	enter(v, lane);
+	if (!v->out->sets_ticket)
+		return;
+	decide_tell_answer(v, DECIDE_WELCOME);
+	v->out->lane_id = lane->line_id;
+}
+
+static void answered(
+	struct decide_view *v, void (*enter)(struct decide_view *v, const struct gate_room *lane))
+{
+	switch (v->answer ? (enum claim_verdict)v->answer->verdict : CLAIM_REFUSED) {
+	case CLAIM_HONOURED:
+		return honoured(v, enter);
+	case CLAIM_KNOWN:
+		return decide_tell_answer(v, DECIDE_WELCOME);
+	case CLAIM_UNKNOWN:
+		return tell(v, CODE_unknown);
+	case CLAIM_SPENT:
+		return tell(v, CODE_spent);
+	default: // refused, late, or the answer to something else
+		decide_tell_answer(v, DECIDE_UNAVAILABLE);
+		v->out->status.poll_after = decide_tell_next(v);
+	}
+}
+
+static void ask(struct decide_view *v)
+{
+	const struct code_digest *code = &v->request->code;
+	v->out->action = DECIDE_CLAIM;
+	v->out->claim = (struct claim){.kind = CLAIM_CODE,
+		.room = v->room->index,
+		.line_id = v->room->line_id,
+		.key = code->words[0],
+		.session = code->words[1],
+		.visitor = v->in->fresh_visitor,
+		.expires = v->ticket != NULL};
+}
+
+// A code that came whole, from somebody who may have use for it.
+static void decide_sent(struct decide_view *v)
+{
+	if (v->pass || v->room->mode == GATE_MODE_OFF)
+		decide_tell_answer(v, DECIDE_WELCOME);
+	else if (v->room->state == GATE_CLOSED)
+		decide_tell(v, STATUS_closed, NULL, decide_tell_rest(v));
+	else if (v->room->mode == GATE_MODE_REJECT)
+		decide_tell(v, STATUS_rejected, NULL, decide_tell_rest(v));
+	else if (v->room->state == GATE_BEFORE && !v->room->gather)
+		decide_tell(v, STATUS_before, NULL, decide_tell_rest(v));
+	else if (v->in->is_held || v->in->is_draining) {
+		decide_tell_answer(v, DECIDE_UNAVAILABLE);
+		v->out->status.poll_after = decide_tell_next(v);
+	} else
+		ask(v);
+}
+
+void decide_code(
+	struct decide_view *v, void (*enter)(struct decide_view *v, const struct gate_room *lane))
+{
+	const struct gate_request *request = v->request;
+	if (request->method == HTTP_GET || request->method == HTTP_HEAD)
+		tell(v, CODE_asked);
+	else if (request->method != HTTP_POST)
+		decide_tell_answer(v, DECIDE_METHOD);
+	else if (request->is_cross_site)
+		decide_tell_answer(v, DECIDE_CROSS_SITE);
+	else if (request->code_outcome != CODE_asked)
+		tell(v, (enum code_outcome)request->code_outcome);
+	else if (v->was_asked)
+		answered(v, enter);
+	else
+		decide_sent(v);
+}

@@ -1,0 +1,134 @@
+// What was used: as often as allowed and no more, given back, taken over from the store; against a
+// naive twin under random operations and restarts.
+
+#include "controlplane/codes/codes.h"
+#include "tests/unit/store/sqlite_place.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define NOW SQLITE_PLACE_NOW
+
+static struct store *store;
+static struct codes *codes;
+
+static int begin(void **state)
+{
+	sqlite_place_new(state);
+	store = sqlite_place_open();
+	return codes_create(store, &codes);
+}
+
+static int end(void **state)
+{
+	codes_destroy(codes);
+	codes_destroy(NULL);
+	store_close(store, NOW);
+	return sqlite_place_remove(state);
+}
+
+static void restart(void)
+{
+	codes_destroy(codes);
+	store_begin(store, NOW);
+	store_close(store, NOW);
+	store = sqlite_place_open();
+	assert_int_equal(codes_create(store, &codes), 0);
+}
+
+static enum claim_verdict use(uint32_t line_id, uint32_t uses, uint64_t code)
+{
+	const struct code_digest digest = {{code, ~code}};
+	struct store_record record = {.kind = STORE_CODE};
+	const enum claim_verdict verdict = codes_use(codes, line_id, uses, &digest, &record.code);
+	if (verdict == CLAIM_HONOURED)
+		assert_true(store_put(store, &record));
+	return verdict;
+}
+
+static bool give_back(uint32_t line_id, uint64_t code)
+{
+	const struct code_digest digest = {{code, ~code}};
+	struct store_record record = {.kind = STORE_CODE};
+	const bool is_given = codes_give_back(codes, line_id, &digest, &record.code);
+	if (is_given)
+		assert_true(store_put(store, &record));
+	return is_given;
+}
+
+static uint32_t used(uint32_t line_id, uint64_t code)
+{
+	const struct code_digest digest = {{code, ~code}};
+	return codes_used(codes, line_id, &digest);
+}
+
+static void test_once_and_no_more(void **state)
+{
+	(void)state;
+	assert_int_equal(used(1, 5), 0);
+	assert_int_equal(use(1, 1, 5), CLAIM_HONOURED);
+	assert_int_equal(use(1, 1, 5), CLAIM_SPENT);
+	assert_int_equal(use(2, 1, 5), CLAIM_HONOURED); // another lane has its own
+	assert_int_equal(use(1, 3, 5), CLAIM_HONOURED); // the list allows more now
+	restart();
+	assert_int_equal(used(1, 5), 2);
+	assert_int_equal(use(1, 2, 5), CLAIM_SPENT);
+	const struct codes_view view = codes_look(codes, 1);
+	assert_true(view.codes == 1 && view.uses == 2);
+}
+
+static void test_given_back(void **state)
+{
+	(void)state;
+	assert_false(give_back(1, 5));
+	assert_int_equal(use(1, 1, 5), CLAIM_HONOURED);
+	assert_true(give_back(1, 5));
+	assert_false(give_back(1, 5));
+	assert_int_equal(codes_look(codes, 1).codes, 0);
+	restart();
+	assert_int_equal(use(1, 1, 5), CLAIM_HONOURED);
+	restart();
+	assert_int_equal(use(1, 1, 5), CLAIM_SPENT);
+}
+
+static void test_twin(void **state)
+{
+	(void)state;
+	enum { CODES = 1500, LINES = 2 };
+	static uint8_t twin[LINES][CODES];
+	unsigned seed = 20261130;
+	print_message("seed %u\n", seed);
+	srand(seed);
+	for (int round = 0; round < 60000; round++) {
+		const uint32_t line = (uint32_t)rand() % LINES, code = (uint32_t)rand() % CODES;
+		uint8_t *is = &twin[line][code];
+		if (rand() % 20000 == 0) {
+			restart();
+		} else if (rand() % 3 == 0) {
+			assert_int_equal(give_back(line, code), *is > 0);
+			*is -= *is > 0;
+		} else {
+			assert_int_equal(use(line, 1 + code % 4, code),
+				*is < 1 + code % 4 ? CLAIM_HONOURED : CLAIM_SPENT);
+			*is += *is < 1 + code % 4;
+		}
+		assert_int_equal(used(line, code), *is);
+		if (round % 1000 == 0)
+			store_begin(store, NOW);
+	}
+}
+
+#define STORY(story) cmocka_unit_test_setup_teardown(story, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STORY(test_once_and_no_more),
+		STORY(test_given_back),
+		STORY(test_twin),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
