@@ -63,7 +63,6 @@
 	X(code_undone, "codes honoured for which there was no place: given back") \
 	X(bad_token, "tokens that did not hold") \
 	X(unknown, "401: status poll without a token that holds") \
-	X(full, "newcomers told that the room is full") \
 	X(unguarded_method, "503: no pass, and no ticket for such a request") \
 	X(leave_unanswered, "503: told to leave, and control did not say in time that it is done") \
 	X(draining, "503: newcomer while draining") \
