@@ -76,6 +76,7 @@ int sizes_measure(const struct plan *plan, struct sizes *sizes)
 		.ticket_ttl_s = 86400,
 		.pages = folder_set(folder)};
 	struct gate_request request = {.route = GATE_ROUTE_STATUS,
+		.host = {"tickets.example", 15},
 		.method = HTTP_GET,
 		.site = &site,
 		.room = &room,
