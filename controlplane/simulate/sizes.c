@@ -68,12 +68,15 @@ int sizes_measure(const struct plan *plan, struct sizes *sizes)
 	int ret = folder_read(NULL, "en", NULL, &ear, NULL, &folder);
 	if (ret < 0)
 		return ret;
-	const struct gate_site site = {.name = {"shop", 4}};
+	const struct gate_site site = {.name = {"shop", 4}, .cookie_domain = {"", 0}};
 	const struct gate_room room = {.name = {name, (uint32_t)strlen(name)},
 		.queue_status = 200,
+		.message_json = {"null", 4},
+		.message_html = {"", 0},
 		.ticket_ttl_s = 86400,
 		.pages = folder_set(folder)};
 	struct gate_request request = {.route = GATE_ROUTE_STATUS,
+		.host = {"tickets.example", 15},
 		.method = HTTP_GET,
 		.site = &site,
 		.room = &room,
