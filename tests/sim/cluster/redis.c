@@ -1,4 +1,5 @@
-// The server is a child that dies with its parent, so that an aborted test leaves nothing running.
+// The server is a child that dies with its parent, and its folder is removed once we are connected,
+// so that a test that aborts leaves nothing behind.
 
 #include "tests/sim/cluster/redis.h"
 
@@ -35,8 +36,11 @@ void redis_server_start(struct redis_server *server)
 	for (int i = 0; i < 1000; i++) {
 		usleep(10000);
 		server->link = redisConnectUnix(path);
-		if (server->link && !server->link->err)
+		if (server->link && !server->link->err) {
+			unlink(path);
+			rmdir(server->folder);
 			return;
+		}
 		redisFree(server->link);
 	}
 	fprintf(stderr, "redis-server did not start (config/setup test installs it)\n");
@@ -45,13 +49,9 @@ void redis_server_start(struct redis_server *server)
 
 void redis_server_stop(struct redis_server *server)
 {
-	char path[64];
 	redisFree(server->link);
 	kill(server->pid, SIGTERM);
 	waitpid(server->pid, NULL, 0);
-	snprintf(path, sizeof(path), "%s/socket", server->folder);
-	unlink(path);
-	rmdir(server->folder);
 }
 
 redisReply *redis_server_do(

@@ -16,7 +16,7 @@ struct redis_server {
 // Start one and connect. Aborts, saying why, if it does not come up within 10 s.
 void redis_server_start(struct redis_server *server);
 
-// End it and remove its folder.
+// End it.
 void redis_server_stop(struct redis_server *server);
 
 // One command; an error is the end of the test. The reply is the caller's (freeReplyObject).

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "controlplane/cluster/ledger_wire.h"
+#include "dataplane/gate/place.h"
 #include "tests/sim/cluster/crowd.h"
 #include "tests/sim/cluster/model.h"
 #include "tests/sim/cluster/redis.h"
@@ -189,6 +190,76 @@ static void records_are_bounded(struct twins *t)
 	}
 }
 
+static struct ledger_entry node_entry(uint32_t id, uint32_t parent)
+{
+	return (struct ledger_entry){.kind = LEDGER_NODE,
+		.line = id,
+		.node = {.limits = {.burst = 1},
+			.parent = parent,
+			.priority = 1,
+			.weight = 1,
+			.is_line = parent != 0,
+			.session_s = 60,
+			.present_max = 1,
+			.left_max = 1,
+			.ended_max = 1}};
+}
+
+static struct ledger_entry called_entry(struct twins *t, uint64_t visitor)
+{
+	return (struct ledger_entry){.kind = LEDGER_CALLED,
+		.line = 1,
+		.claim = {.key = place_key_of_ms(t->crowd.raw_ms) - 1,
+			.visitor = visitor,
+			.session = visitor}};
+}
+
+// Send, and expect the last answer to be this one.
+static void expect_last(struct twins *t, struct ledger_batch *batch, const char *answer)
+{
+	batch->number++;
+	batch->time_ms = t->crowd.raw_ms;
+	redisReply *reply = ask_redis(t, batch);
+	const char *last = reply->str;
+	for (uint32_t i = 0; i < batch->count; i++)
+		last = strchr(last, '\n') + 1;
+	if (strncmp(last, answer, strlen(answer)) != 0) {
+		fprintf(stderr, "expected %s, got %.40s\n", answer, last);
+		exit(1);
+	}
+	freeReplyObject(reply);
+}
+
+// As many nodes as may share slots, and one more. The script alone: the model holds fewer.
+static void trees_are_bounded(struct twins *t)
+{
+	static struct ledger_entry entries[LEDGER_ENTRIES_MAX];
+	struct ledger_batch batch = {.name = "a1",
+		.incarnation = 1,
+		.appliance = LEDGER_MEMBERS_MAX,
+		.run = "0123456789012345678901234567890123456789",
+		.entries = entries};
+	empty(t);
+	crowd_init(&t->crowd, 0);
+	set_clock(t);
+	entries[batch.count++] = (struct ledger_entry){.kind = LEDGER_ELECT};
+	expect_last(t, &batch, "10 7");
+	batch.fence = 1;
+	batch.count = 0;
+	entries[batch.count++] = node_entry(0xf000, 0);
+	for (uint32_t id = 1; id < LEDGER_TREE_MAX; id++)
+		entries[batch.count++] = node_entry(id, 0xf000);
+	entries[batch.count++] = (struct ledger_entry){.kind = LEDGER_THRESHOLD,
+		.line = 1,
+		.threshold = {.threshold = place_key_of_ms(t->crowd.raw_ms), .is_open = true}};
+	entries[batch.count++] = called_entry(t, 7);
+	expect_last(t, &batch, "1 1 0000000000000007");
+	batch.count = 0;
+	entries[batch.count++] = node_entry(LEDGER_TREE_MAX, 0xf000);
+	entries[batch.count++] = called_entry(t, 8);
+	expect_last(t, &batch, "1 2 10\n");
+}
+
 int main(int argc, char **argv)
 {
 	static struct twins twins;
@@ -199,6 +270,7 @@ int main(int argc, char **argv)
 	redis_server_start(&twins.server);
 	load(&twins);
 	records_are_bounded(&twins);
+	trees_are_bounded(&twins);
 	for (uint64_t seed = first; seed < first + seeds; seed++) {
 		printf("seed %" PRIu64 "\n", seed);
 		fflush(stdout);
