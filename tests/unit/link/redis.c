@@ -117,7 +117,7 @@ static bool answers(const char *name)
 	return is_up;
 }
 
-pid_t redis_start(const char *name, uint16_t port, ...)
+pid_t redis_start(const char *name, uint32_t port, ...)
 {
 	char port_text[8], socket_name[64], dbfile[64], log[64];
 	snprintf(port_text, sizeof(port_text), "%u", port);

@@ -31,7 +31,7 @@ void redis_stop(pid_t pid); // kill -9, and wait for its end
 
 // redis-server on NAME.sock, and on `port` unless 0, with more arguments up to a NULL; ready when
 // this returns.
-pid_t redis_start(const char *name, uint16_t port, ...);
+pid_t redis_start(const char *name, uint32_t port, ...);
 
 // A process that says `text` to whoever connects to NAME.sock, then `bytes` of 'x', and then
 // nothing.
