@@ -402,7 +402,8 @@ static void begin(const char *folder)
 	line = aligned_alloc(64, (place_line_bytes(LINE_ENTRIES) + 63) / 64 * 64);
 	memset(line, 0, place_line_bytes(LINE_ENTRIES));
 	place_line_init(line, room.line_id, LINE_ENTRIES);
-	if (!visitors || mac_create(&mac) < 0 || folder_read(NULL, "en", NULL, &ear, &pages) < 0 ||
+	if (!visitors || mac_create(&mac) < 0 ||
+		folder_read(NULL, "en", NULL, &ear, NULL, &pages) < 0 ||
 		draws_create(&plan, &store.store, &seams, &draws) < 0)
 		abort();
 	token_secrets_add(&secrets, 1, (const uint8_t *)"sixteen bytes or more", 21);

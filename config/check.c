@@ -447,6 +447,7 @@ static void (*const rules[])(struct reading *) = {
 	check_codes,
 	check_pages,
 	check_pools,
+	check_cluster,
 };
 
 static void (*const site_rules[])(struct reading *, const struct config_site *) = {

@@ -20,3 +20,6 @@ void check_codes(struct reading *r);
 
 // Those of pools and of who shares them.
 void check_pools(struct reading *r);
+
+// Those of a store that several appliances share.
+void check_cluster(struct reading *r);

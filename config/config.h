@@ -76,7 +76,17 @@ enum config_event_mode {
 };
 
 enum config_on_store_loss {
-	CONFIG_ON_STORE_LOSS_HOLD,
+	CONFIG_ON_STORE_LOSS_HOLD, // nobody new is let in, everyone keeps the place
+	CONFIG_ON_STORE_LOSS_SHARE, // this appliance's share of the rate
+	CONFIG_ON_STORE_LOSS_OPEN, // everyone is let in
+	CONFIG_ON_STORE_LOSS_REJECT, // newcomers are turned away
+};
+
+enum config_store_kind {
+	CONFIG_STORE_EMBEDDED,
+	CONFIG_STORE_REDIS, // one server
+	CONFIG_STORE_SENTINEL, // sentinels, who know the server
+	CONFIG_STORE_UNIX, // one server, by its socket
 };
 
 // Where something listens. IPv4 is stored mapped (::ffff:a.b.c.d).
@@ -138,6 +148,25 @@ struct config_networks {
 struct config_servers {
 	uint32_t count;
 	struct config_server *at;
+};
+
+#define CONFIG_SENTINELS_MAX 16
+
+// Where what must last is kept. An absent user is NULL, and db 0.
+struct config_store {
+	const char *text; // as written
+	enum config_store_kind kind;
+	const char *user;
+	struct config_servers servers; // the one, or the sentinels; none for a socket
+	const char *name; // of the primary among sentinels, or the path of the socket; else NULL
+	uint64_t db;
+};
+
+// This appliance among others.
+struct config_cluster {
+	const char *appliance;
+	uint64_t sync_ms;
+	const char *key_file;
 };
 
 struct config_interfaces {
@@ -369,6 +398,9 @@ struct config {
 	uint64_t left_max; // per room
 	uint64_t ended_max;
 	uint64_t gathered_max; // per room
+	struct config_store store;
+	const char *store_password_file; // NULL: none
+	struct config_cluster *cluster; // NULL: alone
 	struct config_pools pools;
 	struct config_sites sites;
 };
@@ -434,6 +466,10 @@ struct config_machine {
 	// What is wrong with a file of certificates (NULL: the system's), beginning with its name;
 	// NULL: nothing. Without this function such files are not looked at.
 	const char *(*ca_error)(const char *path);
+	// What is wrong with the file of a password, or of a cluster's key; NULL: nothing.
+	// Likewise.
+	const char *(*password_error)(const char *path);
+	const char *(*cluster_key_error)(const char *path);
 	uint64_t hugepages, hugepages_free; // of the size that most memory is set aside in
 	uint64_t hugepage_bytes;
 	// Whether something is wrong with a certificate and its key. Likewise.

@@ -1,12 +1,13 @@
-// The table of keys.def in memory.
+// The tables of keys.def and plan.def in memory.
 //
-// Three expansions of one file: the scopes, a check that each member has the size its type writes,
-// and the table. Finding is by linear search: a scope has at most a few dozen keys, and reading a
+// Three expansions of the files: the scopes, a check that each member has the size its type writes,
+// and the tables. Finding is by linear search: a scope has at most a few dozen keys, and reading a
 // configuration is rare.
 
 #include "config/key.h"
 
 #include "config/config.h"
+#include "config/plan.h"
 
 #include <assert.h>
 #include <string.h>
@@ -22,11 +23,15 @@
 enum scope {
 #define SCOPE(scope, path) SCOPE_##scope,
 #include "config/keys.def"
+#include "config/plan.def"
 #undef SCOPE
 };
 static const struct key_scope scopes[] = {
-#define SCOPE(scope, path) {#scope, path, sizeof(struct scope)},
+#define SCOPE(scope, path) {#scope, path, sizeof(struct scope), key_table, &key_count},
 #include "config/keys.def"
+#undef SCOPE
+#define SCOPE(scope, path) {#scope, path, sizeof(struct scope), key_plan_table, &key_plan_count},
+#include "config/plan.def"
 #undef SCOPE
 };
 #undef KEY
@@ -53,6 +58,7 @@ static const struct key_scope scopes[] = {
 #define BYTES_HEX sizeof(const char *)
 #define BYTES_WINDOW sizeof(struct config_window)
 #define BYTES_TEXT sizeof(const char *)
+#define BYTES_STORE sizeof(struct config_store)
 #define BYTES_ADDRESS sizeof(struct config_address)
 #define MEMBER_HAS(scope, member, bytes) \
 	static_assert(sizeof(((struct scope *)0)->member) == (bytes), #scope "." #member);
@@ -63,6 +69,7 @@ static const struct key_scope scopes[] = {
 #define MAP(scope, name, member, ...) MEMBER_HAS(scope, member, sizeof(void *))
 #define MAPS LIST
 #include "config/keys.def"
+#include "config/plan.def"
 #undef SCOPE
 #undef KEY
 #undef LIST
@@ -88,17 +95,27 @@ const struct key key_table[] = {
 };
 static_assert(sizeof(key_table) / sizeof(key_table[0]) <= KEY_TABLE_MAX, "KEY_TABLE_MAX");
 const unsigned key_count = sizeof(key_table) / sizeof(key_table[0]);
+const struct key key_plan_table[] = {
+#include "config/plan.def"
+};
+static_assert(sizeof(key_plan_table) / sizeof(key_plan_table[0]) <= KEY_TABLE_MAX, "KEY_TABLE_MAX");
+const unsigned key_plan_count = sizeof(key_plan_table) / sizeof(key_plan_table[0]);
 
 const struct key_scope *key_root(void)
 {
 	return &scopes[SCOPE_config];
 }
 
+const struct key_scope *key_plan_root(void)
+{
+	return &scopes[SCOPE_plan];
+}
+
 const struct key *key_find(const struct key_scope *scope, const char *name)
 {
-	for (unsigned i = 0; i < key_count; i++)
-		if (key_table[i].scope == scope && strcmp(key_table[i].name, name) == 0)
-			return &key_table[i];
+	for (unsigned i = 0; i < *scope->table_count; i++)
+		if (scope->table[i].scope == scope && strcmp(scope->table[i].name, name) == 0)
+			return &scope->table[i];
 	return NULL;
 }
 
@@ -135,12 +152,12 @@ const struct key *key_nearest(const struct key_scope *scope, const char *name)
 	const struct key *nearest = NULL;
 	unsigned nearest_distance = UINT32_MAX;
 
-	for (unsigned i = 0; i < key_count; i++) {
-		if (key_table[i].scope != scope)
+	for (unsigned i = 0; i < *scope->table_count; i++) {
+		if (scope->table[i].scope != scope)
 			continue;
-		unsigned d = key_distance(name, key_table[i].name);
+		unsigned d = key_distance(name, scope->table[i].name);
 		if (d < nearest_distance)
-			nearest = &key_table[i], nearest_distance = d;
+			nearest = &scope->table[i], nearest_distance = d;
 	}
 	assert(nearest);
 	return nearest;
@@ -148,9 +165,9 @@ const struct key *key_nearest(const struct key_scope *scope, const char *name)
 
 const struct key *key_elsewhere(const struct key_scope *scope, const char *name)
 {
-	for (unsigned i = 0; i < key_count; i++)
-		if (key_table[i].scope != scope && strcmp(key_table[i].name, name) == 0)
-			return &key_table[i];
+	for (unsigned i = 0; i < *scope->table_count; i++)
+		if (scope->table[i].scope != scope && strcmp(scope->table[i].name, name) == 0)
+			return &scope->table[i];
 	return NULL;
 }
 

@@ -1,4 +1,4 @@
-// The table of keys.def in memory, and how a key is found in it.
+// The tables of keys.def and plan.def in memory, and how a key is found in them.
 #pragma once
 
 #include <stdbool.h>
@@ -30,6 +30,7 @@ enum key_type {
 	KEY_HEX, // const char *: bytes in hex
 	KEY_WINDOW, // struct config_window
 	KEY_TEXT, // const char *: one line for people
+	KEY_STORE, // struct config_store
 	KEY_MAP, // a pointer to the struct of its scope, NULL when absent
 	KEY_LATER, // nothing is stored
 };
@@ -46,11 +47,14 @@ enum key_change {
 	KEY_RESTART,
 };
 
-// A mapping: the struct it is read into, and its keys' path, as in "sites[].rooms[].".
+// A mapping: the struct it is read into, its keys' path, as in "sites[].rooms[].", and the table in
+// which they stand.
 struct key_scope {
 	const char *name;
 	const char *path;
 	size_t bytes;
+	const struct key *table;
+	const unsigned *table_count;
 };
 
 struct key {
@@ -71,11 +75,13 @@ struct key_list {
 	void *at;
 };
 
-extern const struct key key_table[];
-extern const unsigned key_count;
+// Of the configuration, and of a plan.
+extern const struct key key_table[], key_plan_table[];
+extern const unsigned key_count, key_plan_count;
 
-// The scope of the whole file.
+// The scope of the whole file: of a configuration, of a plan.
 const struct key_scope *key_root(void);
+const struct key_scope *key_plan_root(void);
 
 // The key `name` of `scope`, or NULL.
 const struct key *key_find(const struct key_scope *scope, const char *name);
@@ -88,7 +94,7 @@ unsigned key_distance(const char *a, const char *b);
 // swapped; the first in the table among equals.
 const struct key *key_nearest(const struct key_scope *scope, const char *name);
 
-// The key `name` in any other scope, or NULL: it may just stand in the wrong place.
+// The key `name` in any other scope of the table, or NULL: it may just stand in the wrong place.
 const struct key *key_elsewhere(const struct key_scope *scope, const char *name);
 
 // The marks at the front of `fallback`.

@@ -6,6 +6,7 @@
 // absent comes from key_table. A value that cannot be read leaves its default behind, so that one
 // mistake is one error and the rules can still look at the rest.
 
+#include "config/load.h"
 #include "config/check.h"
 #include "config/config.h"
 #include "config/key.h"
@@ -30,8 +31,6 @@ struct loaded {
 
 static const char *const is_kind[] = {"is a single value", "is a list", "is a mapping"};
 
-static void read_map(struct reading *r, const struct key_scope *scope, const struct tree_node *map,
-	const char *path, void *base);
 static void derive(struct config *config, struct arena *arena);
 
 // All of a file, or -errno. One byte more than allowed is read, so that tree.c sees the excess.
@@ -48,8 +47,7 @@ static ssize_t read_file(const char *path, char *text, size_t bytes)
 	return ret;
 }
 
-// The text of a file, which the caller frees; NULL with `error` set and, but for -ENOMEM, reported.
-static char *load_text(const char *path, size_t *len, int *error, struct config_report *report)
+char *load_text(const char *path, size_t *len, int *error, struct config_report *report)
 {
 	size_t bytes = CONFIG_FILE_BYTES_MAX + 1;
 	char *text = malloc(bytes);
@@ -97,7 +95,7 @@ int config_read(const char *path, const char *text, size_t len,
 		goto fail;
 	struct loaded *loaded = arena_take(&keep, sizeof(*loaded));
 	r.config = &loaded->config;
-	read_map(&r, key_root(), root, "", r.config);
+	load_map(&r, key_root(), root, "", r.config);
 	derive(r.config, r.keep);
 	check_run(&r);
 	report_sort(report);
@@ -116,8 +114,7 @@ fail:
 	return ret;
 }
 
-// One second of rate, at least 1.
-static void derive_burst(uint64_t *burst, const struct config_rate *rate)
+void load_burst(uint64_t *burst, const struct config_rate *rate)
 {
 	const uint64_t second = rate->count ? rate->count * 1000 / rate->period_ms : 0;
 	if (!*burst)
@@ -137,10 +134,10 @@ static void derive_lane(
 
 static void derive_room(struct config_room *room, struct arena *arena)
 {
-	derive_burst(&room->burst, &room->rate);
+	load_burst(&room->burst, &room->rate);
 	for (uint32_t i = 0; i < room->events.count; i++)
 		if (room->events.at[i].rate.count)
-			derive_burst(&room->events.at[i].burst, &room->events.at[i].rate);
+			load_burst(&room->events.at[i].burst, &room->events.at[i].rate);
 	if (room->name)
 		room->line_id = XXH3_64bits(room->name, strlen(room->name));
 	for (uint32_t i = 0; i < room->lanes.count; i++)
@@ -158,7 +155,7 @@ static void derive(struct config *config, struct arena *arena)
 	if (!config->tls_connections)
 		config->tls_connections = config->connections;
 	for (uint32_t i = 0; i < config->pools.count; i++)
-		derive_burst(&config->pools.at[i].burst, &config->pools.at[i].rate);
+		load_burst(&config->pools.at[i].burst, &config->pools.at[i].rate);
 	for (uint32_t i = 0; i < config->sites.count; i++)
 		for (uint32_t j = 0; j < config->sites.at[i].rooms.count; j++)
 			derive_room(&config->sites.at[i].rooms.at[j], arena);
@@ -231,7 +228,7 @@ static void *read_child(
 	struct reading *r, const struct key *key, const struct tree_node *map, const char *path)
 {
 	void *child = arena_take(r->keep, key->child->bytes);
-	read_map(r, key->child, map, join(r, path, key->name, READING_WHOLE), child);
+	load_map(r, key->child, map, join(r, path, key->name, READING_WHOLE), child);
 	return child;
 }
 
@@ -281,7 +278,7 @@ static void read_list(struct reading *r, const struct key *key, const struct tre
 		if (!key->child)
 			read_value(r, key, node, base, index, element);
 		else if (node->kind == TREE_MAP)
-			read_map(r, key->child, node, join(r, path, key->name, index), element);
+			load_map(r, key->child, node, join(r, path, key->name, index), element);
 		else
 			refuse(r, key, base, index, is_kind[node->kind]); // stays zeroed
 	}
@@ -336,9 +333,7 @@ static void refuse_unknown(struct reading *r, const struct key_scope *scope,
 		known ? known->name : key_nearest(scope, node->key)->name);
 }
 
-// A mapping into the zeroed struct `base`.
-//   path  of the struct, as in "sites[0]."
-static void read_map(struct reading *r, const struct key_scope *scope, const struct tree_node *map,
+void load_map(struct reading *r, const struct key_scope *scope, const struct tree_node *map,
 	const char *path, void *base)
 {
 	const struct tree_node *given[KEY_TABLE_MAX] = {NULL};
@@ -349,18 +344,19 @@ static void read_map(struct reading *r, const struct key_scope *scope, const str
 		const struct key *key = key_find(scope, node->key);
 		if (!key)
 			refuse_unknown(r, scope, node, path);
-		else if (given[key - key_table])
+		else if (given[key - scope->table])
 			report_add(r->report, r->file, node->key_line, node->key_column,
 				"%s%s: given twice, first on line %u", path, key->name,
-				given[key - key_table]->key_line);
+				given[key - scope->table]->key_line);
 		else
-			given[key - key_table] = node;
+			given[key - scope->table] = node;
 	}
-	for (const struct key *key = key_table; key < key_table + key_count; key++) {
+	for (const struct key *key = scope->table; key < scope->table + *scope->table_count;
+		key++) {
 		if (key->scope != scope)
 			continue;
-		if (given[key - key_table])
-			read_key(r, key, given[key - key_table], path, base);
+		if (given[key - scope->table])
+			read_key(r, key, given[key - scope->table], path, base);
 		else if (key_is_required(key))
 			reading_fail(r, base, key->name, READING_WHOLE, "is missing; allowed: %s",
 				value_allowed(key, phrase));

@@ -4,6 +4,7 @@
 
 #include "config/config.h"
 #include "config/key.h"
+#include "config/plan.h"
 #include "config/value.h"
 
 #include <assert.h>
@@ -76,6 +77,8 @@ static const char *change_of(const struct key *key)
 {
 	if (key->type == KEY_LATER)
 		return "later";
+	if (key->scope->table == key_plan_table)
+		return ""; // nothing runs by it
 	return key->change == KEY_RELOAD ? "reload" : "restart";
 }
 
@@ -109,7 +112,7 @@ static void print_row(const size_t widths[COLUMN_COUNT], const struct row *row, 
 	fprintf(out, "%s\n", row->text[COLUMN_HELP]);
 }
 
-void config_print_keys(FILE *out)
+static void print_table(const struct key *table, unsigned count, FILE *out)
 {
 	size_t widths[COLUMN_COUNT] = {0};
 	struct row title = {0}, row;
@@ -117,11 +120,21 @@ void config_print_keys(FILE *out)
 	for (int i = 0; i < COLUMN_COUNT; i++)
 		print_into(&title, i, "%s", titles[i]);
 	widen(widths, &title);
-	for (unsigned i = 0; i < key_count; i++)
-		row = row_of(&key_table[i]), widen(widths, &row);
+	for (unsigned i = 0; i < count; i++)
+		row = row_of(&table[i]), widen(widths, &row);
 	print_row(widths, &title, out);
-	for (unsigned i = 0; i < key_count; i++)
-		row = row_of(&key_table[i]), print_row(widths, &row, out);
+	for (unsigned i = 0; i < count; i++)
+		row = row_of(&table[i]), print_row(widths, &row, out);
+}
+
+void config_print_keys(FILE *out)
+{
+	print_table(key_table, key_count, out);
+}
+
+void plan_print_keys(FILE *out)
+{
+	print_table(key_plan_table, key_plan_count, out);
 }
 
 void config_print_json(FILE *out)

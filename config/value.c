@@ -8,6 +8,7 @@
 
 #include "config/config.h"
 #include "config/host.h"
+#include "config/store_url.h"
 #include "config/when.h"
 
 #include <assert.h>
@@ -303,6 +304,9 @@ static const struct value_type {
 	[KEY_WINDOW] = {"window", when_read_window, sizeof(struct config_window), false,
 		"a duration from 1s to 1h, or a number of people up to 1000000"},
 	[KEY_TEXT] = {"text", read_plain, sizeof(char *), true, "one line of at most 500 bytes"},
+	[KEY_STORE] = {"store", store_url_read, sizeof(struct config_store), true,
+		"embedded, redis://USER@HOST:PORT/DB, sentinel://USER@HOST:PORT,HOST:PORT/NAME/DB "
+		"or unix://USER@PATH"},
 	[KEY_MAP] = {"mapping", NULL, sizeof(void *), false, "a mapping"},
 	[KEY_LATER] = {"", NULL, 0, false, NULL},
 };

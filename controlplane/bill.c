@@ -6,7 +6,9 @@
 #include "controlplane/certificates.h"
 #include "controlplane/codes/codes_lists.h"
 #include "controlplane/folders.h"
+#include "controlplane/link/link_password.h"
 #include "controlplane/ports.h"
+#include "controlplane/store/seal.h"
 #include "controlplane/store/store.h"
 #include "controlplane/trusts.h"
 #include "dataplane/gate/claim.h"
@@ -92,6 +94,8 @@ void bill_machine(struct config_machine *machine)
 		.port_bytes = ports_bytes,
 		.network_bytes = ports_network_bytes};
 	machine->certificate_fault = certificates_fault;
+	machine->password_error = link_password_error;
+	machine->cluster_key_error = seal_key_error;
 	machine->pages_check = folders_check;
 	machine->codes_check = codes_lists_check;
 }

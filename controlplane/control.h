@@ -44,6 +44,7 @@ struct codes_lists;
 
 #define CONTROL_SERVERS_MAX 1024u // addresses of all origins
 #define CONTROL_TICK_MS 20 // at least so often; sooner when claims come
+#define CONTROL_QUICK_MS 2 // so often while a list is closed and drawn
 
 // A pool of the configuration, which rooms share; or that of a room with lanes, which share it.
 struct control_pool {
@@ -94,6 +95,7 @@ struct control {
 	struct config *started; // those are this one's
 	struct event_base *base;
 	struct event *tick, *wake, *signals[3];
+	bool is_quick; // the tick is
 	int wake_fd; // eventfd that workers write to
 	struct clock clock;
 

@@ -178,6 +178,7 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 	bill_machine(&machine);
 	machine.turn = turn_meanwhile;
 	machine.turn_context = c;
+	machine.password_error = machine.cluster_key_error = NULL; // read at start, as root
 	int ret = config_load(c->config_path, &machine, &next, report);
 	if (ret < 0) {
 		say_if_unreadable(c, restart);

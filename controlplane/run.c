@@ -331,12 +331,27 @@ static int start_workers(struct control *c, struct listeners *listeners)
 	return 0;
 }
 
+static int set_tick(struct control *c)
+{
+	const struct timeval tick = {0, (c->is_quick ? CONTROL_QUICK_MS : CONTROL_TICK_MS) * 1000};
+	return event_add(c->tick, &tick);
+}
+
+static void take_turn(struct control *c)
+{
+	turn(c);
+	if (draws_is_busy(c->draws) == c->is_quick)
+		return;
+	c->is_quick = !c->is_quick;
+	set_tick(c);
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *context)
 {
 	(void)fd;
 	(void)what;
 	struct control *c = context;
-	turn(c);
+	take_turn(c);
 	if (c->drain_until_us)
 		drain_step(c);
 }
@@ -347,7 +362,7 @@ static void on_wake(evutil_socket_t fd, short what, void *context)
 	ssize_t got = read(fd, &wakes, sizeof(wakes));
 	(void)got; // nothing to read: woken by control itself
 	(void)what;
-	turn(context);
+	take_turn(context);
 }
 
 static void on_signal(evutil_socket_t signal, short what, void *context)
@@ -372,7 +387,6 @@ static void on_addresses(void *context)
 static int start_events(struct control *c)
 {
 	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
-	struct timeval tick = {0, CONTROL_TICK_MS * 1000};
 	signal(SIGPIPE, SIG_IGN);
 	c->base = event_base_new();
 	c->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -380,7 +394,7 @@ static int start_events(struct control *c)
 		return -ENOMEM;
 	c->tick = event_new(c->base, -1, EV_PERSIST, on_tick, c);
 	c->wake = event_new(c->base, c->wake_fd, EV_READ | EV_PERSIST, on_wake, c);
-	if (!c->tick || !c->wake || event_add(c->tick, &tick) < 0 || event_add(c->wake, NULL) < 0)
+	if (!c->tick || !c->wake || set_tick(c) < 0 || event_add(c->wake, NULL) < 0)
 		return -ENOMEM;
 	for (int i = 0; i < 3; i++) {
 		c->signals[i] = evsignal_new(c->base, signals[i], on_signal, c);

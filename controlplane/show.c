@@ -123,9 +123,12 @@ static void set_doors(json_t *all, const struct control_room *room)
 		draws_look(room->draws, &view);
 	set(all, "event",
 		room->event && room->event->name ? json_string(room->event->name) : json_null());
+	set(all, "gathers", event ? number(event->gathers_ms / 1000) : json_null());
 	set(all, "opens", event ? number(event->opens_ms / 1000) : json_null());
 	set(all, "closes",
 		event && event->closes_ms ? number(event->closes_ms / 1000) : json_null());
+	const bool has_windows = rooms_config(room)->order == CONFIG_ORDER_WINDOW;
+	set(all, "order", json_string(has_windows ? "window" : "arrival"));
 	set(all, "gathering", json_boolean(view.is_gathering));
 	set(all, "gathered", number(view.joined));
 	set(all, "drawn_waiting", number(view.drawn));

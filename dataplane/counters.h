@@ -50,7 +50,6 @@
 	X(cross_site, "403: asked to leave by a page of another site") \
 	X(rejected, "told that nobody is let in, mode reject") \
 	X(closed, "told that the room is closed") \
-	X(full, "told that the line is full") \
 	X(lane_link_over, "newcomers by a link whose time is over, to the room's own line") \
 	X(lane_untrusted, "newcomers with a lane's header from nobody trusted, likewise") \
 	X(code_invalid, "400: no text that could be a code") \
@@ -63,6 +62,7 @@
 	X(code_undone, "codes honoured for which there was no place: given back") \
 	X(bad_token, "tokens that did not hold") \
 	X(unknown, "401: status poll without a token that holds") \
+	X(full, "newcomers told that the room is full") \
 	X(unguarded_method, "503: no pass, and no ticket for such a request") \
 	X(leave_unanswered, "503: told to leave, and control did not say in time that it is done") \
 	X(draining, "503: newcomer while draining") \

@@ -113,6 +113,11 @@ bool source_take(struct source_table *table, const uint8_t ip[16])
 	return true;
 }
 
+void source_fetch(const struct source_table *table, const uint8_t ip[16])
+{
+	__builtin_prefetch(&table->places[home_of(table, hash_of(table, ip))], 1);
+}
+
 void source_give(struct source_table *table, const uint8_t ip[16])
 {
 	uint64_t hash = hash_of(table, ip);

@@ -30,5 +30,8 @@ uint64_t source_hash(const uint8_t ip[16], uint64_t seed);
 // the limit.
 bool source_take(struct source_table *table, const uint8_t ip[16]);
 
+// Have the place of `ip` brought into the caches: one of the two calls is about to come.
+void source_fetch(const struct source_table *table, const uint8_t ip[16]);
+
 // A connection that source_take() counted is gone.
 void source_give(struct source_table *table, const uint8_t ip[16]);

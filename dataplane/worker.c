@@ -435,18 +435,25 @@ static void pass_event(struct worker *w, const struct stream_event *event)
 		client_event(w, event);
 }
 
-// Have the connection, or the exchange, of an event brought into the caches.
-static void fetch(const struct stream_event *event)
+// Have the connection, or the exchange, of an event brought into the caches; or where its source is
+// counted, if it begins or ends.
+static void fetch(const struct worker *w, const struct stream_event *event)
 {
-	if (event->kind != STREAM_NONE)
+	if (event->kind == STREAM_NONE)
+		return;
+	if (event->kind == STREAM_OPENED)
+		source_fetch(w->sources, event->stream->peer.ip);
+	else
 		__builtin_prefetch(event->stream->user);
+	if (event->kind == STREAM_EOF)
+		source_fetch(w->sources, event->stream->peer.ip);
 }
 
 static void pass_events(struct worker *w, int event_count)
 {
 	for (int i = 0; i < event_count; i++) {
 		if (i + EVENTS_AHEAD < event_count)
-			fetch(&w->events[i + EVENTS_AHEAD]);
+			fetch(w, &w->events[i + EVENTS_AHEAD]);
 		pass_event(w, &w->events[i]);
 	}
 	for (int i = 0; i < w->outer_count; i++)

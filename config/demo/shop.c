@@ -152,9 +152,11 @@ static void add_page(struct evbuffer *body, const char *room, const char *id, bo
 	evbuffer_add_printf(body,
 		"<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">"
 		"<meta name=\"viewport\" content=\"width=device-width\"><title>The shop</title>"
-		"<style>body{font:18px/1.5 system-ui;color-scheme:light dark;max-width:36rem;margin:3rem auto;padding:0 "
+		"<style>body{font:18px/1.5 system-ui;color-scheme:light "
+		"dark;max-width:36rem;margin:3rem auto;padding:0 "
 		"1rem}"
-		"a{display:inline-block;padding:.6rem 1.2rem;border-radius:.5rem;background:#067a55;"
+		"a{display:inline-block;padding:.6rem "
+		"1.2rem;border-radius:.5rem;background:#067a55;"
 		"color:#fff;text-decoration:none}</style>");
 	if (bought)
 		evbuffer_add_printf(

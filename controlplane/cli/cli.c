@@ -2,6 +2,7 @@
 
 #include "controlplane/cli/cli.h"
 
+#include "config/plan.h"
 #include "controlplane/admin/admin.h"
 #include "controlplane/cli/client.h"
 #include "controlplane/cli/command.h"
@@ -19,13 +20,15 @@ struct cli {
 	const struct cli_program *program;
 	const char *config_path;
 	bool is_json;
-	const char *language; // NULL: not said
+	const char *language, *seed, *svg; // NULL: not said
 	struct command_words words;
 };
 
 static const char options_text[] = "  -c FILE    the configuration (default " CONFIG_DEFAULT ")\n"
 				   "  --json     show lists as JSON\n"
 				   "  --lang L   the language of a page\n"
+				   "  --seed N   of a simulation, in place of its plan's\n"
+				   "  --svg FILE where a simulation's plot is written\n"
 				   "  --help     this text\n"
 				   "  --version  the version\n";
 
@@ -84,6 +87,13 @@ static int preview(const struct cli *cli)
 	return ret < 0 ? CLI_FAILED : CLI_DONE;
 }
 
+static int simulate(const struct cli *cli)
+{
+	int ret =
+		cli->program->simulate(cli->words.at[1], cli->seed, cli->svg, cli->is_json, stdout);
+	return ret < 0 ? CLI_FAILED : CLI_DONE;
+}
+
 static int keys(const struct cli *cli)
 {
 	const char *form = cli->words.count > 1 ? cli->words.at[1] : "";
@@ -91,6 +101,8 @@ static int keys(const struct cli *cli)
 		config_print_manual(stdout);
 	else if (strcmp(form, "example") == 0)
 		config_print_example(stdout);
+	else if (strcmp(form, "plan") == 0)
+		plan_print_keys(stdout);
 	else if (cli->is_json)
 		config_print_json(stdout);
 	else
@@ -207,6 +219,8 @@ static int carry_out(const struct cli *cli)
 		return keys(cli);
 	case COMMAND_PREVIEW:
 		return preview(cli);
+	case COMMAND_SIMULATE:
+		return simulate(cli);
 	case COMMAND_REMOTE:
 		return ask(cli, command);
 	}
@@ -226,7 +240,8 @@ static const char *find_negative(int argc, char **argv)
 int cli_main(int argc, char **argv, const struct cli_program *program)
 {
 	static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-		{"lang", required_argument, NULL, 'l'}, {"help", no_argument, NULL, 'h'},
+		{"lang", required_argument, NULL, 'l'}, {"seed", required_argument, NULL, 's'},
+		{"svg", required_argument, NULL, 'g'}, {"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'v'}, {NULL, 0, NULL, 0}};
 	struct cli cli = {.program = program, .config_path = CONFIG_DEFAULT};
 	int option;
@@ -247,6 +262,12 @@ int cli_main(int argc, char **argv, const struct cli_program *program)
 			break;
 		case 'l':
 			cli.language = optarg;
+			break;
+		case 's':
+			cli.seed = optarg;
+			break;
+		case 'g':
+			cli.svg = optarg;
 			break;
 		case 'h':
 			print_usage((struct command_words){0}, stdout);

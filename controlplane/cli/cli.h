@@ -1,7 +1,8 @@
 // The command line: one table of commands, from which usage, sluice(8) and what may be typed come.
 //
-// `check`, `keys` and `page` are done here, `run` is the caller's; everything else is sent to the
-// running process through admin.socket (admin/admin.h), and its answer shown as a table or, with
+// `check`, `keys`, `page` and `simulate` are done here, `run` is the caller's; everything else is
+// sent to the running process through admin.socket (admin/admin.h), and its answer shown as a table
+// or, with
 // --json, as it came.
 #pragma once
 
@@ -26,6 +27,10 @@ struct cli_program {
 	// or -errno with what is wrong said on stderr.
 	int (*preview)(const struct config *config, const char *room, const char *state,
 		const char *language, FILE *out);
+	// Play a plan and write what comes of it; `seed` and `svg` NULL: not said. Returns 0, or
+	// -errno with what is wrong said on stderr.
+	int (*simulate)(
+		const char *path, const char *seed, const char *svg, bool is_json, FILE *out);
 	// Write what else `check` says of a good configuration; NULL: nothing.
 	void (*report)(
 		const struct config *config, const struct config_machine *machine, FILE *out);

@@ -15,6 +15,7 @@ enum command_kind {
 	COMMAND_CHECK,
 	COMMAND_KEYS,
 	COMMAND_PREVIEW,
+	COMMAND_SIMULATE,
 	COMMAND_REMOTE, // sent to the running process: the first word, then the others
 };
 

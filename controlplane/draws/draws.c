@@ -379,6 +379,14 @@ bool draws_turn(struct draws *d, uint64_t now_ms)
 	return has_drawn;
 }
 
+bool draws_is_busy(const struct draws *d)
+{
+	bool is_busy = false;
+	for (const struct draws_line *l = d->lines; l; l = l->next)
+		is_busy |= l->closing || (l->open && gather_is_full(l->open->file.ids));
+	return is_busy;
+}
+
 struct gather *draws_gather(struct draws_line *l)
 {
 	return &l->words;

@@ -91,6 +91,9 @@ void draws_wish(struct draws_line *l, const struct draws_wish *wish, uint64_t no
 // Go on with all lines. Every turn of control. Returns whether a list was drawn.
 bool draws_turn(struct draws *d, uint64_t now_ms);
 
+// Whether the next step of some line waits for a moment only: that workers pass, or a list is made.
+bool draws_is_busy(const struct draws *d);
+
 // How things stand.
 void draws_look(const struct draws_line *l, struct draws_view *view);
 

@@ -86,7 +86,8 @@ PARTIALS = {
     "sluice_retry": '<meta http-equiv="refresh" content="{{poll_after}};url=&#1;">',
     "sluice_script": '<script data-state="{{state}}" data-room="{{room}}"'
                      ' data-poll="{{poll_after}}" data-opens="{{opens}}" data-now="{{now}}"'
-                     ' data-numbers="%{numbers}" data-moment="%{countdown.moment}" data-unknown="%{wait.unknown}"'
+                     ' data-numbers="%{numbers}" data-moment="%{countdown.moment}"'
+                     ' data-unknown="%{wait.unknown}"'
                      ' data-soon="%{wait.soon}" data-minutes="%{wait.minutes}"'
                      ' data-hours="%{wait.hours}" data-days="%{wait.days}">%{js}</script>',
     "sluice_style": "<style>%{css}</style>",

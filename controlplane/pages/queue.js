@@ -58,8 +58,9 @@
 	function countdown() {
 		const left = Math.max(0, Math.round(opens - now - (Date.now() - nowAt) / 1000));
 		const two = n => String(n % 60).padStart(2, '0');
-		id('countdown').textContent = state == 'prequeue' && !left ? given.moment :
-			Math.floor(left / 3600) + ':' + two(Math.floor(left / 60)) + ':' + two(left);
+		const text = Math.floor(left / 3600) + ':' + two(Math.floor(left / 60)) + ':';
+		id('countdown').textContent =
+			state == 'prequeue' && !left ? given.moment : text + two(left);
 	}
 
 	// Read aloud: a new state at once, the numbers once a minute.

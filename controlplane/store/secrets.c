@@ -3,10 +3,11 @@
 
 #include "controlplane/store/secrets.h"
 
+#include "controlplane/store/locked.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 
 struct secret {
@@ -32,13 +33,9 @@ static void loaded(void *ctx, const struct store_record *record)
 
 int secrets_create(struct store *store, uint64_t now_s, struct secrets **secrets)
 {
-	struct secrets *s =
-		mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (s == MAP_FAILED)
+	struct secrets *s = locked_take(sizeof(*s));
+	if (!s)
 		return -errno;
-	// Best effort: an old kernel, or a small limit on locked memory, is no reason not to run.
-	madvise(s, sizeof(*s), MADV_DONTDUMP);
-	mlock(s, sizeof(*s));
 	s->store = store;
 	int ret = store_load(store, STORE_SECRET, SECRETS_MAX, loaded, s);
 	if (ret == 0 && s->current == 0)
@@ -55,10 +52,7 @@ int secrets_create(struct store *store, uint64_t now_s, struct secrets **secrets
 
 void secrets_destroy(struct secrets *s)
 {
-	if (!s)
-		return;
-	explicit_bzero(s, sizeof(*s));
-	munmap(s, sizeof(*s));
+	locked_give(s, sizeof(*s));
 }
 
 static bool put(struct secrets *s, enum store_kind kind, const struct store_secret *secret)

@@ -150,7 +150,7 @@ bool decide_gather_join(struct decide_view *v)
 		gather ? atomic_load_explicit(&gather->open, memory_order_acquire) : NULL;
 	// What is being drawn is either what these doors have opened for, and newcomers stand
 	// behind it, or what was left of an opening before.
-	bool is_coming = !ids && (!gather || v->room->opens_s > v->in->now_s ||
+	bool is_coming = !ids && (!gather || v->room->opens_s >= v->in->now_s ||
 					 atomic_load(&gather->numbers[0]) == 0);
 	if (is_coming && v->room->state == GATE_BEFORE) {
 		decide_tell(v, STATUS_before, NULL, after_moment(v, v->room->gathers_s, SOON_S));

@@ -61,7 +61,7 @@ FOR_EACH_WIDTH uint64_t checksum_sum(struct span bytes)
 	return walk(NULL, bytes.at, bytes.len);
 }
 
-uint64_t checksum_copy(void *to, struct span from)
+FOR_EACH_WIDTH uint64_t checksum_copy(void *to, struct span from)
 {
 	return walk(to, from.at, from.len);
 }

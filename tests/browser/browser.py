@@ -80,7 +80,7 @@ class Tab:
         self.before_scripts(CLOCK)
         agent = self.js("return navigator.userAgent").replace("Headless", "")
         self.cdp("Emulation.setUserAgentOverride", userAgent=agent,
-                 acceptLanguage=LANGUAGES[language])
+                 acceptLanguage=LANGUAGES.get(language, language))
 
     def focus(self):
         self.driver.switch_to.window(self.handle)

@@ -58,7 +58,7 @@ def written(language, told):
             for page in pages]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", [*LANGUAGES, "de", "fr"])  # each way to write numbers
 def test_the_script_goes_on_in_the_words_of_the_page(make, tab, crowd, language):
     told = list(rows())
     sluice = make(rooms=[room(capacity=1)])

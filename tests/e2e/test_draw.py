@@ -6,12 +6,13 @@ import hashlib
 import hmac
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import time
 
 import pytest
-from sluice import JSON, room, token, wait_for
+from sluice import BINARY, JSON, room, token, wait_for
 
 pytestmark = pytest.mark.above
 
@@ -157,6 +158,54 @@ def test_kill_changes_nobodys_place(make, visitor, when):
     assert draw_of(people[0]) == draw
 
 
+class Clock:
+    """The system's clock as sluice reads it (clock_shim.c)."""
+
+    def __init__(self, sluice):
+        self.file = sluice.folder / "clock"
+        self.step(0)
+        shim = pathlib.Path(BINARY).parent / "tests" / "clock_shim.so"
+        assert shim.exists()
+        sluice.command = ["env", f"LD_PRELOAD={shim}", f"CLOCK_SHIM={self.file}", *sluice.command]
+
+    def step(self, ahead_s):
+        with open(self.file, "r+b" if self.file.exists() else "wb") as file:
+            file.write(struct.pack("=q", ahead_s))
+
+
+def test_a_clock_that_steps_opens_the_doors_once(make, visitor):
+    """And the list stays open for a second: who comes within it is drawn with the others."""
+    sluice = make(rooms=[doors(capacity=1)], start=False)
+    clock = Clock(sluice)
+    sluice.start()
+    people = gather(visitor, sluice, 3)
+    at = open_soon(sluice, 4)
+    clock.step(3600)  # the doors are not to open an hour early
+    while time.time() < at - 0.3:
+        assert people[0].status().json()["state"] == "prequeue"
+        time.sleep(0.2)
+    clock.step(-1)  # a leap second, told twice
+    wait_for(lambda: sluice.show("room", "derby")["opens"] and time.time() > at + 0.3, 5)
+    last = visitor(sluice)
+    last.get("/derby/")
+    if token(last.ticket())["flags"] == GATHERED:
+        people.append(last)
+    else:  # this machine took longer than that second
+        assert time.time() >= at + 1
+    clock.step(-7200)  # nor to close again, and to open in two hours
+    draw = wait_for_draw(people[0])
+    assert time.time() >= at + 1 and draw["count"] == len(people)
+    late = visitor(sluice)
+    late.get("/derby/")
+    assert late.status().json()["position"] > len(people)
+    places = [one.status().json()["position"] for one in people]
+    assert sorted(places) == list(range(1, len(people) + 1))
+    sluice.kill()
+    sluice.start()  # by a clock that is behind all that has been
+    assert [one.status().json()["position"] for one in people] == places
+    assert draw_of(people[0]) == draw and sluice.show("room", "derby")["state"] == "open"
+
+
 def test_before_anybody_gathers(make, visitor):
     opens, at = moment(3600)
     sluice = make(rooms=[doors(opens=opens, prequeue="10m")])
@@ -283,6 +332,7 @@ def test_an_event_overrides_its_room(make, visitor):
     assert all("GALA" in one.get("/derby/").text for one in people)
     now = sluice.show("room", "derby")
     assert (now["event"], now["mode"], now["capacity"]) == ("gala", "always", 3)
+    assert now["order"] == "window" and now["opens"] == now["gathers"] < time.time()
     wait_for(lambda: all(one["state"] == "admitted" for one in states(people)), 20, 0.3)
     assert draw_of(people[0])["count"] >= 1  # by windows, as the event wants it
     assert all(token(one.passed())["expires"] < time.time() + 92 for one in people)
@@ -294,6 +344,7 @@ def test_an_event_overrides_its_room(make, visitor):
     assert "GALA" not in newcomer.get("/derby/").text
     now = sluice.show("room", "derby")
     assert (now["event"], now["mode"], now["capacity"]) == (None, "auto", 1)
+    assert now["order"] == "arrival"
     assert people[0].get("/derby/").text.startswith("shop:")  # its pass is good to its end
 
 
@@ -302,6 +353,8 @@ def test_a_gathering_that_is_full(make, visitor):
     gather(visitor, sluice, 3)
     one = visitor(sluice)
     assert one.get("/derby/").headers["Sluice-State"] == "full" and one.ticket() is None
+    assert sum(line["value"] for line in sluice.show("counters")
+               if line["counter"] == "full") == 1
 
 
 def test_leaving_a_gathering(make, visitor):
@@ -369,6 +422,29 @@ def test_windows_by_number_close_when_a_slot_is_free(make, visitor):
     for one in people:
         one.get("/derby/")
     wait_for(lambda: all(one.status().json()["state"] == "admitted" for one in people), 20, 0.3)
+
+
+def test_windows_by_number_close_when_so_many_have_come(make):
+    sluice = make(rooms=[room(capacity=1, order="window", window=10, window_max="1h",
+                              mode="always")])
+    wait_for(lambda: sluice.show("room", "derby")["gathering"], 10, 0.1)
+
+    def join(count):
+        for _ in range(count):
+            sluice.raw(b"GET /derby/ HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n"
+                       b"Connection: close\r\n\r\n")
+
+    def drawn():
+        now = sluice.show("room", "derby")
+        return now["draws"], now["drawn"]
+
+    join(1)  # a slot is free: it waits for nobody
+    wait_for(lambda: drawn() == (1, 1), 10, 0.05)
+    for windows in range(1, 4):
+        join(9)
+        assert drawn() == (windows, 10 * windows - 9)
+        join(1)
+        wait_for(lambda: drawn() == (windows + 1, 10 * windows + 1), 10, 0.05, drawn)
 
 
 def test_order_switches_and_nobody_loses_a_place(make, visitor):

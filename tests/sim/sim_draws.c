@@ -26,7 +26,7 @@
 #include "tests/sim/opening.h"
 #include "tests/unit/controller/random.h"
 
-#define SEEDS 60u
+#define SEEDS 120u
 #define BEGIN_MS 1800000000000ull
 #define DAY_MS 75000u
 #define VISITORS 120u

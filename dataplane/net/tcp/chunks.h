@@ -35,6 +35,13 @@ struct tcp_queue {
 				// byte, so that sending on does not walk from the start; 0: none
 };
 
+// Have the first chunk of a queue brought into the caches, but for its bytes: it is about to go.
+static inline void chunks_fetch(const struct tcp_chunks *pool, const struct tcp_queue *queue)
+{
+	if (queue->first)
+		__builtin_prefetch(&pool->chunks[queue->first - 1], 1);
+}
+
 // Make a pool of `count` chunks of `bytes`, at least CHUNKS_BYTES_MIN, a multiple of 16. Returns 0
 // or -ENOMEM.
 int chunks_init(struct tcp_chunks *pool, uint32_t count, uint32_t bytes);

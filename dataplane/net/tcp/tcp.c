@@ -146,13 +146,62 @@ void tcp_turn(struct tcp *t, uint64_t now_us, struct stream_event *events, int e
 	set_gauges(t, wait_expire(t->waits, t->now_ms));
 }
 
-static void prefetch_conn(const struct tcp *t, uint64_t hash)
+// Returns what seems to be the connection, or NULL.
+static const struct tcp_conn *prefetch_conn(const struct tcp *t, uint64_t hash)
 {
 	uint32_t at = 0, index;
 	if (!flows_next(t->flows, hash, &at, &index))
-		return;
+		return NULL;
 	__builtin_prefetch(&t->conns[index], 1);
 	__builtin_prefetch(&t->conns[index].snd_wnd, 1);
+	return &t->conns[index];
+}
+
+// What hangs on it, below and above: what an acknowledgement changes, and who reads what came.
+static void prefetch_work(const struct tcp *t, const struct tcp_conn *c)
+{
+	const struct tcp_work *work = work_of(t, c);
+	__builtin_prefetch(c->stream.user, 1);
+	if (!work)
+		return;
+	__builtin_prefetch(work, 1);
+	__builtin_prefetch(&work->send.sent_ms, 1);
+}
+
+// What it has in flight, which is about to be dropped.
+static void prefetch_queue(const struct tcp *t, const struct tcp_conn *c)
+{
+	const struct tcp_work *work = work_of(t, c);
+	if (work)
+		chunks_fetch(&t->send_chunks, &work->send.queue);
+}
+
+// As wait_find() wants it.
+static uint64_t tuple_of(uint64_t hash)
+{
+	return hash ? hash : 1;
+}
+
+// What is to be looked at for each segment of a burst, all of them a step further at a time.
+static void prefetch_all(const struct tcp *t, const uint64_t *hashes, unsigned count)
+{
+	const struct tcp_conn *known[TCP_BURST_MAX];
+	uint64_t strangers[TCP_BURST_MAX];
+	unsigned known_count = 0, stranger_count = 0;
+	for (unsigned i = 0; i < count; i++) {
+		known[known_count] = prefetch_conn(t, hashes[i]);
+		if (known[known_count])
+			known_count++;
+		else
+			strangers[stranger_count++] = tuple_of(hashes[i]);
+	}
+	for (unsigned i = 0; i < known_count; i++)
+		prefetch_work(t, known[i]);
+	for (unsigned i = 0; i < known_count; i++)
+		prefetch_queue(t, known[i]);
+	for (unsigned step = 0; step < WAIT_STEPS; step++)
+		for (unsigned i = 0; i < stranger_count; i++)
+			wait_prefetch(t->waits, strangers[i], step);
 }
 
 static void take_segment(struct tcp *t, uint64_t hash, const struct tcp_segment *segment)
@@ -162,7 +211,7 @@ static void take_segment(struct tcp *t, uint64_t hash, const struct tcp_segment 
 		input_segment(t, c, segment);
 		return;
 	}
-	struct tcp_wait_entry *wait = wait_find(t->waits, hash ? hash : 1, t->now_ms);
+	struct tcp_wait_entry *wait = wait_find(t->waits, tuple_of(hash), t->now_ms);
 	if (!wait || wait->is_over || input_wait(t, wait, segment))
 		listen_segment(t, hash, wait, segment);
 }
@@ -176,8 +225,7 @@ unsigned tcp_input(struct tcp *t, const struct tcp_segment *segments, unsigned c
 		hashes[i] = flows_hash(t->flows, &segments[i].local, &segments[i].peer);
 		flows_prefetch(t->flows, hashes[i]);
 	}
-	for (unsigned i = 0; i < count; i++)
-		prefetch_conn(t, hashes[i]);
+	prefetch_all(t, hashes, count);
 	while (taken < count && t->event_count + (int)INPUT_EVENTS_MAX <= t->input_max) {
 		take_segment(t, hashes[taken], &segments[taken]);
 		taken++;
@@ -286,7 +334,7 @@ enum tcp_owner tcp_owns(const struct tcp *t, const struct tcp_segment *segment)
 {
 	uint64_t hash = flows_hash(t->flows, &segment->local, &segment->peer);
 	if (tcp_find(t, hash, &segment->local, &segment->peer) ||
-		wait_find(t->waits, hash ? hash : 1, t->now_ms))
+		wait_find(t->waits, tuple_of(hash), t->now_ms))
 		return TCP_OWNER_CONNECTION;
 	return listen_find(t, &segment->local) == TCP_LISTENERS_MAX ? TCP_OWNER_NONE
 								    : TCP_OWNER_LISTENER;

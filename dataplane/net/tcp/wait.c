@@ -122,6 +122,16 @@ struct tcp_wait_entry *wait_find(struct tcp_wait *wait, uint64_t tuple, uint32_t
 	return is_there ? &wait->entries[at - 1] : NULL;
 }
 
+void wait_prefetch(const struct tcp_wait *wait, uint64_t tuple, unsigned step)
+{
+	const uint32_t *at = head_of(wait, tuple);
+	if (wait->count == 0)
+		return;
+	for (unsigned i = 0; i < step && *at; i++)
+		at = &wait->entries[*at - 1].next;
+	__builtin_prefetch(at);
+}
+
 uint32_t wait_expire(struct tcp_wait *wait, uint32_t now_ms)
 {
 	for (unsigned i = 0; i < EXPIRE_MAX && wait->count > 0; i++) {

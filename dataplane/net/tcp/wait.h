@@ -38,6 +38,11 @@ bool wait_has_room(const struct tcp_wait *wait);
 // The entry of a tuple; NULL: none. It lives until the next call that changes the table.
 struct tcp_wait_entry *wait_find(struct tcp_wait *wait, uint64_t tuple, uint32_t now_ms);
 
+// Have what a search for a tuple looks at brought into the caches: its chain's head, then in each
+// further step of WAIT_STEPS an entry of it. For many at once, a step of all before the next.
+#define WAIT_STEPS 3u
+void wait_prefetch(const struct tcp_wait *wait, uint64_t tuple, unsigned step);
+
 // Take one out: a newer SYN has it.
 void wait_remove(struct tcp_wait *wait, struct tcp_wait_entry *entry);
 

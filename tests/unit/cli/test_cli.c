@@ -169,11 +169,21 @@ static int preview(const struct config *config, const char *name, const char *st
 	return strcmp(name, "none") == 0 ? -EINVAL : 0;
 }
 
+static int simulate(const char *path, const char *seed, const char *svg, bool is_json, FILE *out)
+{
+	fprintf(out, "%s %s %s%s\n", path, seed ? seed : "-", svg ? svg : "-",
+		is_json ? " json" : "");
+	return strcmp(path, "none") == 0 ? -EINVAL : 0;
+}
+
 // `line` is split at '|'; "CONFIG" stands for the path of the configuration.
 static void type(const char *line)
 {
-	static const struct cli_program program = {
-		.run = run, .machine = machine, .preview = preview, .report = report};
+	static const struct cli_program program = {.run = run,
+		.machine = machine,
+		.preview = preview,
+		.simulate = simulate,
+		.report = report};
 	char *argv[16] = {"sluice"}, *text = strdup(line), *rest = text;
 	int argc = 1, out = memfd_create("out", 0), err = memfd_create("err", 0);
 	while (rest && argc < 15) {
@@ -248,6 +258,23 @@ static void test_what_the_process_does_not_know(void **state)
 	type("-c|CONFIG|secrets|rotate");
 	assert_int_equal(said.status, CLI_FAILED);
 	assert_string_equal(said.err, "no such command in this version\n");
+}
+
+static void test_a_simulation(void **state)
+{
+	(void)state;
+	type("simulate|plan.yaml");
+	assert_int_equal(said.status, CLI_DONE);
+	assert_string_equal(said.out, "plan.yaml - -\n");
+	type("simulate|plan.yaml|--seed|7|--svg|plot.svg|--json");
+	assert_string_equal(said.out, "plan.yaml 7 plot.svg json\n");
+	type("simulate|none");
+	assert_int_equal(said.status, CLI_FAILED);
+	type("simulate");
+	assert_int_equal(said.status, CLI_USAGE);
+	type("keys|plan");
+	assert_int_equal(said.status, CLI_DONE);
+	assert_non_null(strstr(said.out, "\nrooms[].arrivals[].people "));
 }
 
 static void test_not_text(void **state)
@@ -389,6 +416,7 @@ int main(void)
 		STORY(test_run),
 		STORY(test_check),
 		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_a_simulation),
 		cmocka_unit_test(test_usage),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,6 +27,7 @@ static const struct {
 	{"listen[].tls[].", "listen: [{tls: [{%s}]}]\n"},
 	{"http.", "http: {%s}\n"},
 	{"buffers.", "buffers: {%s}\n"},
+	{"cluster.", "cluster: {%s}\n"},
 	{"pools[].", "pools: [{%s}]\n"},
 	{"sites[].", "sites: [{%s}]\n"},
 	{"sites[].origin.", "sites: [{origin: {%s}}]\n"},

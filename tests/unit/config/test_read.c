@@ -122,9 +122,6 @@ static const struct read_case {
 		"arrival, window: none, window_max: 60s, opens: none, closes: none, "
 		"prequeue: none, lanes: []}]}]\n",
 		""},
-	{"the store", "store: redis://sluice@redis:6379/0\n" REST,
-		"t.yaml:1:8: store: 'redis://sluice@redis:6379/0' is not supported by this "
-		"version; allowed: embedded\n"},
 
 	{"all errors, in the order of the file",
 		"drain: 10\nlisten: [{address: here}]\nlog: loud\nsites:\n"

@@ -1,0 +1,244 @@
+-- What a member says of itself.
+local function slots()
+	local id, held, sum = arg(), arg(), number()
+	local line = line_of(id)
+	if not line then
+		return UNKNOWN
+	end
+	call('RPUSH', P .. 's:' .. id .. ':' .. self.number, held)
+	local field = 't' .. self.number
+	if sum > tonumber(line.f[field] or 0) then
+		line.f[field] = text(sum)
+		line.changed[field] = text(sum)
+	end
+	tell('4', id, self.number, text(sum), held)
+	return DONE
+end
+
+local function config()
+	local id, hash = arg(), arg()
+	local line = line_of(id)
+	if not line then
+		return UNKNOWN
+	end
+	line.f['h' .. self.number] = hash
+	line.changed['h' .. self.number] = hash
+	return DONE
+end
+
+local function elect()
+	local is_free = meta.conductor == MEMBERS_NONE or not is_near(meta['until'] - LEASE_MS, LEASE_MS)
+	local is_same = meta.conductor == self.number and meta.conductor_is == incarnation
+	if not is_free and not is_same then
+		return REFUSED
+	end
+	if not is_same or is_free then
+		meta.conductor, meta.conductor_is, meta.fence = self.number, incarnation, meta.fence + 1
+		is_conductor = false -- it has to say the new one first
+		tell('6', self.number, text(meta.fence))
+	end
+	meta['until'] = raw + LEASE_MS
+	return DONE
+end
+
+local function goodbye()
+	self.left, self.is_live = true, false
+	if meta.conductor == self.number then
+		meta.conductor, meta.conductor_is, meta['until'] = MEMBERS_NONE, '', 0
+	end
+	is_conductor = false
+	tell('5', self.number, 0, name)
+	return DONE
+end
+
+-- What the conductor says.
+local function trim_slots(line)
+	for _, n in ipairs(numbers) do
+		local s = P .. 's:' .. line.id .. ':' .. n
+		for _ = 1, SLOT_LISTS_MAX do
+			local first = call('LINDEX', s, 0)
+			if not first or sub(first, -16, -7) >= sub(line.floor, 1, 10) then
+				break
+			end
+			call('LPOP', s)
+		end
+	end
+end
+
+-- Raise threshold and floor. Returns whether one of them moved.
+local function raise(line, threshold, asked, rank)
+	local to, has_moved = asked, threshold > line.threshold
+	if has_moved then
+		set(line, 'threshold', threshold)
+	end
+	local first = call('ZRANGEBYLEX', P .. 'p:' .. line.id, '-', '+', 'LIMIT', 0, 1)[1]
+	if first and sub(first, 1, 16) < to then
+		to = sub(first, 1, 16)
+	end
+	if to > line.threshold then
+		to = line.threshold
+	end
+	if to > line.floor then
+		set(line, 'floor', to)
+		trim_slots(line)
+		has_moved = true
+	end
+	if line.floor == asked and rank > line.rank then -- the rank of another key says too much
+		set(line, 'rank', rank)
+	end
+	return has_moved
+end
+
+local function tell_line(line)
+	tell('3', line.id, line.threshold, line.floor, text(line.rank), line.open and 1 or 0)
+end
+
+local function threshold()
+	local id, to, low, rank, coming, room, ahead, open =
+		arg(), arg(), arg(), number(), number(), number(), number(), arg() == '1'
+	if not is_conductor then
+		return STALE
+	end
+	local line = line_of(id)
+	if not line then
+		return UNKNOWN
+	end
+	if sub(to, 1, 10) > format('%010x', floor((now + 1000) / 10)) then
+		return REFUSED
+	end
+	local has_moved = raise(line, to, low, rank)
+	set(line, 'coming', coming)
+	set(line, 'room_ahead', room)
+	set(line, 'ahead', ahead)
+	if open ~= line.open then
+		flag(line, 'open', open)
+		has_moved = true
+	end
+	if has_moved then
+		tell_line(line)
+	end
+	return DONE
+end
+
+local function write_nodes()
+	for _, node in pairs(nodes) do
+		local fields = {}
+		for field, value in pairs(node.changed) do
+			fields[#fields + 1] = field
+			fields[#fields + 1] = value
+		end
+		if #fields > 0 then
+			call('HSET', node.key, unpack(fields))
+		end
+		node.changed = {}
+	end
+end
+
+-- Other limits: a bucket keeps its people, as far as there is room.
+local function set_limits(node, is_fresh, rate, period, burst)
+	local full = burst * period
+	local level = full
+	if not is_fresh and node.rate > 0 and rate > 0 then
+		level = min(full, floor(node.level / node.period) * period)
+	end
+	set(node, 'rate', rate)
+	set(node, 'period', period)
+	set(node, 'burst', burst)
+	set(node, 'level', level)
+	set(node, 'filled', now)
+end
+
+local function set_quota(node, quota, count, period)
+	if period ~= node[quota .. '_period'] then
+		set(node, quota .. '_start', period > 0 and now - now % period or 0)
+		set(node, quota .. '_used', 0)
+	end
+	set(node, quota, count)
+	set(node, quota .. '_period', period)
+end
+
+local function is_below(id, above) -- whether `id` is `above`, or somewhere below it
+	for _ = 1, TREE_MAX do
+		if id == above then
+			return true
+		end
+		local parent = call('HGET', P .. 'n:' .. id, 'parent')
+		if not parent or parent == '00000000' then
+			return false
+		end
+		id = parent
+	end
+	return true
+end
+
+local function node()
+	local id, parent, priority, weight = arg(), arg(), number(), number()
+	local capacity, rate, period, burst = number(), number(), number(), number()
+	local all, all_period, newcomers, newcomers_period = number(), number(), number(), number()
+	local is_line, sliding, takes_direct = arg() == '1', arg() == '1', arg() == '1'
+	local session, present_max, left_max, ended_max = number(), number(), number(), number()
+	local hash = arg()
+	if not is_conductor then
+		return STALE
+	end
+	if priority < 1 or weight < 1 or weight > WEIGHT_MAX or burst < 1 or period > DAY_MS or
+		(rate > 0 and period < 1) or burst * period > UNITS_MAX or
+		(all > 0 and (all_period < 1000 or all_period % 1000 > 0)) or
+		(newcomers > 0 and (newcomers_period < 1000 or newcomers_period % 1000 > 0)) or
+		present_max < 1 or left_max < 1 or ended_max < 1 or id == '00000000' then
+		return REFUSED
+	end
+	if parent ~= '00000000' and (call('HGET', P .. 'n:' .. parent, 'is_line') ~= '0' or
+		is_below(parent, id)) then
+		return REFUSED
+	end
+	local it = node_of(id)
+	local is_fresh = not it
+	if is_fresh then
+		call('HSET', P .. 'n:' .. id, 'version', 1, 'parent', '00000000', 'epoch', text(meta.epoch),
+			'is_line', is_line and 1 or 0)
+		call('SADD', P .. (is_line and 'lines' or 'pools'), id)
+		it = node_of(id)
+	elseif it.is_line ~= is_line then
+		return REFUSED
+	end
+	if parent ~= it.parent_id or priority ~= it.priority then
+		meta.order = meta.order + 1
+		set(it, 'order', meta.order)
+		set(it, 'pass', 0)
+		set(it, 'served', 0)
+		flag(it, 'active', false)
+	end
+	if parent ~= it.parent_id then
+		call('SREM', P .. 'k:' .. it.parent_id, id)
+		if parent ~= '00000000' then
+			call('SADD', P .. 'k:' .. parent, id)
+		end
+		it.changed.parent = parent
+	end
+	set(it, 'priority', priority)
+	set(it, 'weight', weight)
+	set(it, 'capacity', capacity)
+	set_limits(it, is_fresh, rate, period, burst)
+	set_quota(it, 'all', all, all_period)
+	set_quota(it, 'newcomers', newcomers, newcomers_period)
+	flag(it, 'sliding', sliding)
+	flag(it, 'direct', takes_direct)
+	set(it, 'session', session)
+	set(it, 'present_max', present_max)
+	set(it, 'left_max', left_max)
+	set(it, 'ended_max', ended_max)
+	it.changed.config = hash
+	write_nodes()
+	nodes = {} -- trees have changed: they are read anew
+	return DONE
+end
+
+local function correction()
+	local ms = number()
+	if not is_conductor then
+		return STALE
+	end
+	meta.correction, meta.steady = ms, raw
+	return DONE
+end

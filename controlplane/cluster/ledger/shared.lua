@@ -1,0 +1,154 @@
+-- What all share.
+local function record()
+	local kind, is_conductors, id, bytes = arg(), arg() == '1', arg(), arg()
+	if is_conductors and not is_conductor then
+		return STALE
+	end
+	if bytes == '' then
+		call('HDEL', P .. 'r:' .. kind, id)
+	elseif call('HLEN', P .. 'r:' .. kind) >= RECORDS_MAX and
+		call('HEXISTS', P .. 'r:' .. kind, id) == 0 then
+		return FULL
+	else
+		call('HSET', P .. 'r:' .. kind, id, bytes)
+	end
+	tell('7', kind, id, bytes)
+	return DONE
+end
+
+local function code()
+	local id, spent, visitor, is_undone = arg(), arg(), arg(), arg() == '1'
+	if not line_of(id) then
+		return UNKNOWN
+	end
+	local key = P .. 'o:' .. id
+	local by = call('HGET', key, spent)
+	if is_undone then
+		if by == visitor then
+			call('HDEL', key, spent)
+		end
+		return DONE
+	end
+	if not by then
+		call('HSET', key, spent, visitor)
+	end
+	return (not by or by == visitor) and GRANTED or LAPSED
+end
+
+local function gathered()
+	local id, which, ids, most, is_over = arg(), arg(), arg(), number(), arg() == '1'
+	if not line_of(id) then
+		return UNKNOWN
+	end
+	local key = P .. 'g:' .. id .. ':' .. which
+	if is_over then
+		for n = 0, MEMBERS_MAX - 1 do
+			call('DEL', key .. ':' .. n)
+		end
+		return DONE
+	end
+	key = key .. ':' .. self.number
+	if (call('STRLEN', key) + #ids) / 16 > most then
+		return FULL
+	end
+	call('APPEND', key, ids)
+	return DONE
+end
+
+-- Questions.
+local pages = {}
+
+local function people_now(line)
+	local people, above = 4294967295, line
+	while above do
+		people = min(people, people_here(above))
+		above = above.parent
+	end
+	return people
+end
+
+local function view()
+	local line = line_of(arg())
+	if not line then
+		return UNKNOWN
+	end
+	local first = call('ZRANGEBYLEX', P .. 'p:' .. line.id, '-', '+', 'LIMIT', 0, 1)[1]
+	local counts = {DONE, line.threshold, line.floor, first and sub(first, 1, 16) or 'ffffffffffffffff'}
+	for _, count in ipairs({line.rank, total(line), line.people, call('ZCARD', P .. 'e:' .. line.id),
+		call('ZCOUNT', P .. 'e:' .. line.id, '-inf', text(now + VIEW_AHEAD_MS)), settled(line), line.came,
+		line.admitted, line.directs, line.undone, line.ended, line.expired, line.lost, people_now(line),
+		line.open and 1 or 0, is_conflict(line) and 1 or 0}) do
+		counts[#counts + 1] = text(count)
+	end
+	return table.concat(counts, ' ')
+end
+
+-- Sets are read from their end backwards: what is dropped meanwhile stands at their beginning.
+local function read()
+	local id, what, kind, member, from = arg(), arg(), arg(), arg(), number()
+	local line = what ~= '7' and line_of(id)
+	if line == nil then
+		return UNKNOWN
+	end
+	local count = 0
+	local function item(...)
+		pages[#pages + 1] = '0 ' .. table.concat({...}, ' ')
+	end
+	if what == '1' then
+		local items = call('ZREVRANGE', P .. 'x:' .. id, from, from + PAGE_MAX - 1, 'WITHSCORES')
+		for i = 1, #items, 2 do
+			item('1', id, items[i], items[i + 1])
+		end
+		count = #items / 2
+	elseif what == '2' then
+		local items = call('ZREVRANGE', P .. 'l:' .. id, from, from + PAGE_MAX - 1)
+		for _, place in ipairs(items) do
+			item('2', id, sub(place, 1, 16), sub(place, 17))
+		end
+		count = #items
+	elseif what == '4' then
+		local items = call('LRANGE', P .. 's:' .. id .. ':' .. member, -from - PAGE_MAX, -from - 1)
+		local sum = line.f['t' .. member] or '0'
+		for _, held in ipairs(items) do
+			item('4', id, member, sum, held)
+		end
+		count = #items
+	elseif what == '7' then
+		local ids = call('HKEYS', P .. 'r:' .. kind)
+		table.sort(ids)
+		for i = from + 1, min(from + PAGE_MAX, #ids) do
+			item('7', kind, ids[i], call('HGET', P .. 'r:' .. kind, ids[i]))
+			count = count + 1
+		end
+	end
+	return DONE .. ' ' .. (count < PAGE_MAX and 0 or text(from + count))
+end
+
+-- After a loss.
+local function restore()
+	local id, to, low, rank, seen_fence = arg(), arg(), arg(), number(), number()
+	if meta.recovering == 0 then
+		return REFUSED
+	end
+	if seen_fence > meta.fence then
+		meta.fence = seen_fence
+		meta.conductor, meta.conductor_is, meta['until'] = MEMBERS_NONE, '', 0
+		is_conductor = false
+	end
+	if id == '00000000' then
+		return DONE
+	end
+	local line = line_of(id)
+	if not line then
+		return UNKNOWN
+	end
+	if raise(line, to, low, rank) then
+		tell_line(line)
+	end
+	return DONE
+end
+
+local function restored()
+	self.restored = meta.epoch
+	return DONE
+end

@@ -1,0 +1,510 @@
+// What members and the conductor say of themselves and of lines, records, questions, and what is
+// written back.
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/gate/place.h"
+#include "tests/sim/cluster/model.h"
+
+static void say(struct model_text *answer, enum ledger_verdict verdict)
+{
+	model_print(answer, "%d", (int)verdict);
+}
+
+static void print_words(struct model_text *text, const uint64_t *words, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		model_print(text, "%016" PRIx64, words[i]);
+}
+
+static void print_slots(struct model_text *text, const struct model_node *line, uint8_t member,
+	const uint64_t *held, uint32_t count)
+{
+	model_print(text, "%d %08" PRIx32 " %u %" PRIu64 " ", LEDGER_NEWS_SLOTS, line->id, member,
+		line->totals[member]);
+	print_words(text, held, count);
+}
+
+static enum ledger_verdict slots(struct model *m, const struct ledger_entry *e)
+{
+	struct model_node *line = model_line(m, e->line);
+	if (!line)
+		return LEDGER_UNKNOWN;
+	struct model_slots slots = {.count = e->slots.count};
+	memcpy(slots.held, e->slots.held, sizeof(slots.held));
+	MODEL_ADD(line->slots[m->self], slots);
+	if (e->slots.total > line->totals[m->self])
+		line->totals[m->self] = e->slots.total;
+	struct model_text text = {0};
+	model_print(&text, "%d %08" PRIx32 " %u %" PRIu64 " ", LEDGER_NEWS_SLOTS, line->id, m->self,
+		e->slots.total);
+	print_words(&text, e->slots.held, e->slots.count);
+	model_tell(m, "%s", text.at);
+	free(text.at);
+	return LEDGER_DONE;
+}
+
+static enum ledger_verdict config(struct model *m, const struct ledger_entry *e)
+{
+	struct model_node *line = model_line(m, e->line);
+	if (!line)
+		return LEDGER_UNKNOWN;
+	line->config[m->self] = e->config;
+	return LEDGER_DONE;
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a < b ? b - a : a - b;
+}
+
+static enum ledger_verdict elect(struct model *m, const struct ledger_entry *e)
+{
+	(void)e;
+	const uint64_t incarnation = m->members[m->self].incarnation;
+	const bool is_same = m->conductor == m->self && m->conductor_is == incarnation;
+	const bool is_held = m->conductor != LEDGER_MEMBERS_MAX &&
+			     distance(m->raw_ms + LEDGER_LEASE_MS, m->until_ms) < LEDGER_LEASE_MS;
+	if (is_held && !is_same)
+		return LEDGER_REFUSED;
+	if (!is_held || !is_same) {
+		m->conductor = m->self;
+		m->conductor_is = incarnation;
+		m->fence++;
+		m->is_conductor = false;
+		model_tell(m, "%d %u %" PRIu64, LEDGER_NEWS_CONDUCTOR, m->self, m->fence);
+	}
+	m->until_ms = m->raw_ms + LEDGER_LEASE_MS;
+	return LEDGER_DONE;
+}
+
+static enum ledger_verdict goodbye(struct model *m, const struct ledger_entry *e)
+{
+	(void)e;
+	struct model_member *self = &m->members[m->self];
+	self->has_left = true;
+	self->is_live = false;
+	if (m->conductor == m->self) {
+		m->conductor = LEDGER_MEMBERS_MAX;
+		m->conductor_is = m->until_ms = 0;
+	}
+	m->is_conductor = false;
+	model_tell(m, "%d %u 0 %s", LEDGER_NEWS_MEMBER, m->self, self->name);
+	return LEDGER_DONE;
+}
+
+// Slots wholly passed by floor need not be kept; by lists, as they came.
+static void trim_slots(struct model_node *line)
+{
+	for (uint32_t n = 0; n < LEDGER_MEMBERS_MAX; n++) {
+		while (line->slots[n].count > 0) {
+			const struct model_slots *first = &line->slots[n].at[0];
+			if (first->held[first->count - 1] >> 24 >= place_slot(line->floor))
+				break;
+			MODEL_REMOVE(line->slots[n], 0);
+		}
+	}
+}
+
+static bool raise_line(struct model_node *line, uint64_t threshold, uint64_t asked, uint64_t rank)
+{
+	uint64_t floor = asked;
+	bool has_moved = threshold > line->threshold;
+	if (has_moved)
+		line->threshold = threshold;
+	for (uint32_t i = 0; i < line->present.count; i++) {
+		if (line->present.at[i].key < floor)
+			floor = line->present.at[i].key;
+	}
+	floor = floor < line->threshold ? floor : line->threshold;
+	if (floor > line->floor) {
+		line->floor = floor;
+		trim_slots(line);
+		has_moved = true;
+	}
+	if (line->floor == asked && rank > line->floor_rank)
+		line->floor_rank = rank;
+	return has_moved;
+}
+
+static void tell_line(struct model *m, const struct model_node *line)
+{
+	model_tell(m, "%d %08" PRIx32 " %016" PRIx64 " %016" PRIx64 " %" PRIu64 " %d",
+		LEDGER_NEWS_THRESHOLD, line->id, line->threshold, line->floor, line->floor_rank,
+		line->is_open);
+}
+
+static enum ledger_verdict threshold(struct model *m, const struct ledger_entry *e)
+{
+	const struct ledger_threshold *t = &e->threshold;
+	if (!m->is_conductor)
+		return LEDGER_STALE;
+	struct model_node *line = model_line(m, e->line);
+	if (!line)
+		return LEDGER_UNKNOWN;
+	if (place_slot(t->threshold) > (m->now_ms + 1000) / PLACE_SLOT_MS)
+		return LEDGER_REFUSED;
+	bool has_moved = raise_line(line, t->threshold, t->floor, t->floor_rank);
+	has_moved |= line->is_open != t->is_open;
+	line->coming = t->coming;
+	line->room_ahead = t->room_ahead;
+	line->ahead_ms = t->ahead_ms;
+	line->is_open = t->is_open;
+	if (has_moved)
+		tell_line(m, line);
+	return LEDGER_DONE;
+}
+
+static bool is_quota(const struct pool_quota *q)
+{
+	return q->count == 0 || (q->period_ms >= 1000 && q->period_ms % 1000 == 0);
+}
+
+static bool is_sound(struct model *m, const struct ledger_entry *e)
+{
+	const struct ledger_node *n = &e->node;
+	const struct pool_limits *l = &n->limits;
+	if (n->priority < 1 || n->weight < 1 || n->weight > LEDGER_WEIGHT_MAX || l->burst < 1 ||
+		l->rate_period_ms > 86400000 || (l->rate_count > 0 && l->rate_period_ms < 1) ||
+		(uint64_t)l->burst * l->rate_period_ms > LEDGER_UNITS_MAX || !is_quota(&l->all) ||
+		!is_quota(&l->direct) || n->present_max < 1 || n->left_max < 1 ||
+		n->ended_max < 1 || e->line == 0)
+		return false;
+	if (n->parent == 0)
+		return true;
+	struct model_node *parent = model_find(m, n->parent);
+	if (!parent || parent->is.is_line)
+		return false;
+	for (; parent; parent = model_find(m, parent->is.parent)) {
+		if (parent->id == e->line)
+			return false; // a cycle
+	}
+	const struct model_node *known = model_find(m, e->line);
+	return !known || known->is.is_line == n->is_line;
+}
+
+static void set_quota(struct model *m, const struct pool_quota *before, const struct pool_quota *is,
+	struct model_quota *quota)
+{
+	if (is->period_ms != before->period_ms)
+		*quota = (struct model_quota){
+			.start_ms =
+				is->period_ms > 0 ? m->now_ms / is->period_ms * is->period_ms : 0};
+}
+
+static void set_bucket(struct model *m, struct model_node *node, const struct pool_limits *to)
+{
+	const struct pool_limits *from = &node->is.limits;
+	const uint64_t full = (uint64_t)to->burst * to->rate_period_ms;
+	uint64_t level = full;
+	if (from->rate_count > 0 && to->rate_count > 0)
+		level = node->level / from->rate_period_ms * to->rate_period_ms;
+	node->level = level < full ? level : full;
+	node->filled_ms = m->now_ms;
+}
+
+static enum ledger_verdict set_node(struct model *m, const struct ledger_entry *e)
+{
+	if (!m->is_conductor)
+		return LEDGER_STALE;
+	if (!is_sound(m, e))
+		return LEDGER_REFUSED;
+	struct model_node *node = model_look(m, e->line);
+	if (!node) {
+		for (node = m->nodes; node->id != 0; node++)
+			assert(node < m->nodes + MODEL_NODES_MAX - 1);
+		*node = (struct model_node){.id = e->line, .epoch = m->epoch};
+	}
+	if (e->node.parent != node->is.parent || e->node.priority != node->is.priority) {
+		node->order = ++m->order;
+		node->pass = node->served = 0;
+		node->is_active = false;
+	}
+	set_bucket(m, node, &e->node.limits);
+	set_quota(m, &node->is.limits.all, &e->node.limits.all, &node->all);
+	set_quota(m, &node->is.limits.direct, &e->node.limits.direct, &node->direct);
+	node->is = e->node;
+	m->look++; // trees have changed
+	return LEDGER_DONE;
+}
+
+static enum ledger_verdict correction(struct model *m, const struct ledger_entry *e)
+{
+	if (!m->is_conductor)
+		return LEDGER_STALE;
+	m->correction_ms = e->correction_ms;
+	m->steady_ms = m->raw_ms;
+	return LEDGER_DONE;
+}
+
+static void print_record(struct model_text *text, uint8_t type, const struct model_record *r)
+{
+	model_print(text, "%d %u %08" PRIx32 " ", LEDGER_NEWS_RECORD, type, r->id);
+	for (uint32_t i = 0; i < r->len; i++)
+		model_print(text, "%02x", r->bytes[i]);
+}
+
+static enum ledger_verdict record(struct model *m, const struct ledger_entry *e)
+{
+	if (e->record.is_conductors && !m->is_conductor)
+		return LEDGER_STALE;
+	struct model_record r = {.id = e->record.id, .len = e->record.len};
+	if (r.len > 0)
+		memcpy(r.bytes, e->record.bytes, r.len);
+	uint32_t index = 0;
+	const uint32_t count = m->records[e->record.type].count;
+	while (index < count && m->records[e->record.type].at[index].id != r.id)
+		index++;
+	if (index == count && r.len > 0 && count >= LEDGER_RECORDS_MAX)
+		return LEDGER_FULL;
+	if (index < count)
+		MODEL_REMOVE(m->records[e->record.type], index);
+	if (r.len > 0)
+		MODEL_ADD(m->records[e->record.type], r);
+	struct model_text text = {0};
+	print_record(&text, e->record.type, &r);
+	model_tell(m, "%s", text.at);
+	free(text.at);
+	return LEDGER_DONE;
+}
+
+static enum ledger_verdict code(struct model *m, const struct ledger_entry *e)
+{
+	struct model_node *line = model_line(m, e->line);
+	if (!line)
+		return LEDGER_UNKNOWN;
+	const struct model_code spent = {e->code.code, e->code.visitor};
+	for (uint32_t i = 0; i < line->codes.count; i++) {
+		if (line->codes.at[i].code != spent.code)
+			continue;
+		const bool is_mine = line->codes.at[i].visitor == spent.visitor;
+		if (is_mine && e->code.is_undone)
+			MODEL_REMOVE(line->codes, i);
+		if (e->code.is_undone)
+			return LEDGER_DONE;
+		return is_mine ? LEDGER_GRANTED : LEDGER_LAPSED;
+	}
+	if (e->code.is_undone)
+		return LEDGER_DONE;
+	MODEL_ADD(line->codes, spent);
+	return LEDGER_GRANTED;
+}
+
+static enum ledger_verdict gathered(struct model *m, const struct ledger_entry *e)
+{
+	struct model_node *line = model_line(m, e->line);
+	if (!line)
+		return LEDGER_UNKNOWN;
+	struct model_gathered *mine = NULL;
+	for (uint32_t i = line->gathered.count; i-- > 0;) {
+		struct model_gathered *g = &line->gathered.at[i];
+		if (g->number != e->gathered.number)
+			continue;
+		if (e->gathered.is_over)
+			MODEL_REMOVE(line->gathered, i);
+		else if (g->member == m->self)
+			mine = g;
+	}
+	if (e->gathered.is_over)
+		return LEDGER_DONE;
+	const uint64_t count = (mine ? mine->count : 0) + e->gathered.count;
+	if (count > e->gathered.max)
+		return LEDGER_FULL;
+	const struct model_gathered first = {e->gathered.number, m->self, count};
+	if (mine)
+		mine->count = count;
+	else
+		MODEL_ADD(line->gathered, first);
+	return LEDGER_DONE;
+}
+
+static uint32_t count_ending(const struct model *m, const struct model_node *line)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < line->visitors.count; i++) {
+		const struct model_visitor *v = &line->visitors.at[i];
+		count += v->state != MODEL_OVER &&
+			 v->expires * 1000ull + LEDGER_SKEW_MS <= m->now_ms + LEDGER_VIEW_AHEAD_MS;
+	}
+	return count;
+}
+
+static void view(struct model *m, const struct ledger_entry *e, struct model_text *answer)
+{
+	struct model_node *line = model_line(m, e->line);
+	if (!line) {
+		say(answer, LEDGER_UNKNOWN);
+		return;
+	}
+	uint64_t first = UINT64_MAX;
+	for (uint32_t i = 0; i < line->present.count; i++) {
+		if (line->present.at[i].key < first)
+			first = line->present.at[i].key;
+	}
+	model_print(answer, "%d %016" PRIx64 " %016" PRIx64 " %016" PRIx64, LEDGER_DONE,
+		line->threshold, line->floor, first);
+	model_print(answer, " %" PRIu64 " %" PRIu64 " %u %" PRIu64 " %u %" PRIu64, line->floor_rank,
+		model_total(line), line->present.count, model_taken(m, line), count_ending(m, line),
+		model_settled(line));
+	model_print(answer,
+		" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
+		line->came, line->admitted, line->directs, line->undone, line->ended, line->expired,
+		line->lost);
+	model_print(answer, " %" PRIu64 " %d %d", model_people(m, line), line->is_open,
+		line->is.config != 0 && line->config[m->self] != line->is.config);
+}
+
+// --- pages: the items from `from` on, last ones first
+
+static int by_expires(const void *a, const void *b)
+{
+	const struct model_ended *x = a, *y = b;
+	if (x->expires != y->expires)
+		return x->expires > y->expires ? -1 : 1;
+	return x->session > y->session ? -1 : x->session < y->session;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct model_place *x = a, *y = b;
+	if (x->key != y->key)
+		return x->key > y->key ? -1 : 1;
+	return x->visitor > y->visitor ? -1 : x->visitor < y->visitor;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct model_record *x = a, *y = b;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void begin_item(struct model *m)
+{
+	model_print(&m->pages, "0 ");
+	m->page_count++;
+}
+
+static void page_ended(struct model *m, struct model_node *line, uint64_t index)
+{
+	const struct model_ended *ended = &line->early.at[index];
+	begin_item(m);
+	model_print(&m->pages, "%d %08" PRIx32 " %016" PRIx64 " %" PRIu32 "\n", LEDGER_NEWS_ENDED,
+		line->id, ended->session, ended->expires);
+}
+
+static void page_left(struct model *m, struct model_node *line, uint64_t index)
+{
+	const struct model_place *left = &line->left.at[index];
+	begin_item(m);
+	model_print(&m->pages, "%d %08" PRIx32 " %016" PRIx64 " %016" PRIx64 "\n", LEDGER_NEWS_LEFT,
+		line->id, left->key, left->visitor);
+}
+
+static uint64_t read_slots(struct model *m, struct model_node *line, const struct ledger_read *r)
+{
+	const uint64_t count = line->slots[r->member].count;
+	const uint64_t end = count > r->from ? count - r->from : 0;
+	const uint64_t start = end > LEDGER_PAGE_MAX ? end - LEDGER_PAGE_MAX : 0;
+	for (uint64_t i = start; i < end; i++) {
+		const struct model_slots *s = &line->slots[r->member].at[i];
+		begin_item(m);
+		print_slots(&m->pages, line, r->member, s->held, s->count);
+		model_print(&m->pages, "\n");
+	}
+	return end - start;
+}
+
+static uint64_t read_records(struct model *m, const struct ledger_read *r)
+{
+	uint64_t count = 0;
+	if (m->records[r->type].count > 0)
+		qsort(m->records[r->type].at, m->records[r->type].count,
+			sizeof(struct model_record), by_id);
+	for (uint64_t i = r->from; i < m->records[r->type].count && count < LEDGER_PAGE_MAX; i++) {
+		begin_item(m);
+		print_record(&m->pages, r->type, &m->records[r->type].at[i]);
+		model_print(&m->pages, "\n");
+		count++;
+	}
+	return count;
+}
+
+static void read_page(struct model *m, const struct ledger_entry *e, struct model_text *answer)
+{
+	const struct ledger_read *r = &e->read;
+	struct model_node *line = r->what == LEDGER_NEWS_RECORD ? NULL : model_line(m, e->line);
+	uint64_t count = 0, end = r->from + LEDGER_PAGE_MAX;
+	if (!line && r->what != LEDGER_NEWS_RECORD) {
+		say(answer, LEDGER_UNKNOWN);
+		return;
+	}
+	if (r->what == LEDGER_NEWS_ENDED && line->early.count > 0) {
+		qsort(line->early.at, line->early.count, sizeof(*line->early.at), by_expires);
+		for (uint64_t i = r->from; i < line->early.count && i < end; i++, count++)
+			page_ended(m, line, i);
+	} else if (r->what == LEDGER_NEWS_LEFT && line->left.count > 0) {
+		qsort(line->left.at, line->left.count, sizeof(*line->left.at), by_place);
+		for (uint64_t i = r->from; i < line->left.count && i < end; i++, count++)
+			page_left(m, line, i);
+	} else if (r->what == LEDGER_NEWS_SLOTS) {
+		count = read_slots(m, line, r);
+	} else if (r->what == LEDGER_NEWS_RECORD) {
+		count = read_records(m, r);
+	}
+	model_print(answer, "%d %" PRIu64, LEDGER_DONE, count < LEDGER_PAGE_MAX ? 0 : end);
+}
+
+static enum ledger_verdict restore(struct model *m, const struct ledger_entry *e)
+{
+	if (!m->is_recovering)
+		return LEDGER_REFUSED;
+	if (e->restore.fence > m->fence) {
+		m->fence = e->restore.fence;
+		m->conductor = LEDGER_MEMBERS_MAX;
+		m->conductor_is = m->until_ms = 0;
+		m->is_conductor = false;
+	}
+	if (e->line == 0)
+		return LEDGER_DONE;
+	struct model_node *line = model_line(m, e->line);
+	if (!line)
+		return LEDGER_UNKNOWN;
+	if (raise_line(line, e->restore.threshold, e->restore.floor, e->restore.floor_rank))
+		tell_line(m, line);
+	return LEDGER_DONE;
+}
+
+static enum ledger_verdict restored(struct model *m, const struct ledger_entry *e)
+{
+	(void)e;
+	m->members[m->self].restored = m->epoch;
+	return LEDGER_DONE;
+}
+
+void model_share(struct model *m, const struct ledger_entry *entry, struct model_text *answer)
+{
+	static enum ledger_verdict (*const by_kind[LEDGER_KINDS])(
+		struct model *, const struct ledger_entry *) = {
+		[LEDGER_SLOTS] = slots,
+		[LEDGER_CONFIG] = config,
+		[LEDGER_ELECT] = elect,
+		[LEDGER_GOODBYE] = goodbye,
+		[LEDGER_THRESHOLD] = threshold,
+		[LEDGER_NODE] = set_node,
+		[LEDGER_CORRECTION] = correction,
+		[LEDGER_RECORD] = record,
+		[LEDGER_CODE] = code,
+		[LEDGER_GATHERED] = gathered,
+		[LEDGER_RESTORE] = restore,
+		[LEDGER_RESTORED] = restored,
+	};
+	if (entry->kind == LEDGER_VIEW)
+		view(m, entry, answer);
+	else if (entry->kind == LEDGER_READ)
+		read_page(m, entry, answer);
+	else
+		say(answer, by_kind[entry->kind](m, entry));
+}

@@ -1,0 +1,217 @@
+// Goal: ledger.lua on a real Redis and the model do the same.
+// Goal: batch by batch every reply is equal, byte for byte; and so is the state, time and again.
+//
+// Arguments: seeds and batches of each; the seed is printed and replays. Virtual time: the script
+// reads TIME from two keys instead.
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "controlplane/cluster/ledger_wire.h"
+#include "tests/sim/cluster/crowd.h"
+#include "tests/sim/cluster/model.h"
+#include "tests/sim/cluster/redis.h"
+
+#define PREFIX "sluice:{twins}:"
+#define DUMP_EVERY 40u
+#define ARGS_MAX (LEDGER_WIRE_ARGS_BATCH + LEDGER_ENTRIES_MAX * LEDGER_WIRE_ARGS_ENTRY)
+#define TEXT_MAX (LEDGER_WIRE_BYTES_BATCH + LEDGER_ENTRIES_MAX * LEDGER_WIRE_BYTES_ENTRY)
+#define EMPTIED_EVERY 331u // batches: the store has lost everything
+
+struct twins {
+	struct redis_server server;
+	struct model model;
+	struct crowd crowd;
+	char sha[LEDGER_WIRE_SHA_BYTES + 1];
+	uint64_t verdicts[LEDGER_KINDS][LEDGER_VERDICTS];
+};
+
+static redisReply *say(struct twins *t, int argc, const char **argv)
+{
+	return redis_server_do(&t->server, argc, argv, NULL);
+}
+
+// The script with its clock replaced.
+static void load(struct twins *t)
+{
+	static const char clock[] = "redis.call('TIME')";
+	static const char keys[] = "{redis.call('GET','now:s'),redis.call('GET','now:us')}";
+	const char *at = memmem(ledger_wire_script, ledger_wire_script_bytes, clock, strlen(clock));
+	if (!at)
+		abort();
+	const size_t before = (size_t)(at - ledger_wire_script);
+	const char *rest = at + strlen(clock);
+	struct model_text script = {0};
+	model_print(&script, "%.*s%s%.*s", (int)before, ledger_wire_script, keys,
+		(int)(ledger_wire_script + ledger_wire_script_bytes - rest), rest);
+	redisReply *reply = say(t, 3, (const char *[]){"SCRIPT", "LOAD", script.at});
+	memcpy(t->sha, reply->str, LEDGER_WIRE_SHA_BYTES);
+	freeReplyObject(reply);
+	free(script.at);
+}
+
+static void set_clock(struct twins *t)
+{
+	char s[32], us[32];
+	snprintf(s, sizeof(s), "%" PRIu64, t->crowd.raw_ms / 1000);
+	snprintf(us, sizeof(us), "%" PRIu64, t->crowd.raw_ms % 1000 * 1000 + 7);
+	freeReplyObject(say(t, 5, (const char *[]){"MSET", "now:s", s, "now:us", us}));
+}
+
+static redisReply *ask_redis(struct twins *t, const struct ledger_batch *batch)
+{
+	static const char *argv[ARGS_MAX];
+	static size_t lengths[ARGS_MAX];
+	static char text[TEXT_MAX];
+	struct ledger_wire_args args = {.argv = argv,
+		.lengths = lengths,
+		.max = ARGS_MAX,
+		.text = text,
+		.text_max = TEXT_MAX};
+	if (!ledger_wire_batch(batch, PREFIX, t->sha, &args))
+		abort();
+	return redis_server_do(&t->server, (int)args.count, argv, lengths);
+}
+
+static char *read_file(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char *text = calloc(1, 1 << 16);
+	if (!file || !text || fread(text, 1, (1 << 16) - 1, file) == 0)
+		abort();
+	fclose(file);
+	return text;
+}
+
+static void differ(
+	uint64_t seed, uint64_t step, const char *what, const char *lua, const char *model)
+{
+	size_t at = 0;
+	while (lua[at] == model[at] && lua[at] != '\0')
+		at++;
+	while (at > 0 && lua[at - 1] != '\n')
+		at--;
+	fprintf(stderr,
+		"seed %" PRIu64 ", batch %" PRIu64
+		": %s differ from here\nlua:\n%.600s\nmodel:\n%.600s\n",
+		seed, step, what, lua + at, model + at);
+	exit(1);
+}
+
+static void compare_state(struct twins *t, const char *dump, uint64_t seed, uint64_t step)
+{
+	redisReply *reply = say(t, 4, (const char *[]){"EVAL", dump, "1", PREFIX});
+	char *model = model_dump(&t->model);
+	if (strcmp(reply->str, model) != 0)
+		differ(seed, step, "states", reply->str, model);
+	free(model);
+	freeReplyObject(reply);
+}
+
+static void count(struct twins *t, const char *bytes)
+{
+	struct ledger_wire_reader reader;
+	struct ledger_reply reply;
+	struct ledger_answer answer;
+	bool is_sound = ledger_wire_reply(&reader, bytes, strlen(bytes), &reply);
+	for (uint32_t i = 0; is_sound && i < reply.answer_count; i++) {
+		is_sound = ledger_wire_answer(&reader, &answer);
+		t->verdicts[answer.kind][answer.verdict] += is_sound;
+	}
+}
+
+static void empty(struct twins *t)
+{
+	freeReplyObject(say(t, 1, (const char *[]){"FLUSHALL"}));
+	model_fini(&t->model);
+	model_init(&t->model);
+}
+
+static void run(struct twins *t, const char *dump, uint64_t seed, uint64_t batches)
+{
+	empty(t);
+	crowd_init(&t->crowd, seed);
+	t->crowd.is_calm = seed % 2 == 1;
+	t->crowd.is_shared = seed % 3 == 0;
+	for (uint64_t step = 0; step < batches; step++) {
+		struct crowd_member *member;
+		const struct ledger_batch *batch = crowd_batch(&t->crowd, &member);
+		t->crowd.is_settled = seed % 4 > 1 && step > 300;
+		if (!t->crowd.is_calm && step % EMPTIED_EVERY == EMPTIED_EVERY - 1)
+			empty(t);
+		set_clock(t);
+		redisReply *lua = ask_redis(t, batch);
+		char *model = model_batch(&t->model, batch, t->crowd.raw_ms);
+		if (strcmp(lua->str, model) != 0)
+			differ(seed, step, "replies", lua->str, model);
+		count(t, model);
+		if (step % DUMP_EVERY == 0 || step + 1 == batches)
+			compare_state(t, dump, seed, step);
+		crowd_reply(&t->crowd, member, model, strlen(model));
+		free(model);
+		freeReplyObject(lua);
+	}
+}
+
+// What is kept of one type of records is bounded.
+static void records_are_bounded(struct twins *t)
+{
+	static struct ledger_entry entries[LEDGER_ENTRIES_MAX];
+	static const uint8_t byte = 7;
+	struct ledger_batch batch = {.name = "a1",
+		.incarnation = 1,
+		.appliance = LEDGER_MEMBERS_MAX,
+		.run = "0123456789012345678901234567890123456789",
+		.entries = entries};
+	empty(t);
+	crowd_init(&t->crowd, 0);
+	set_clock(t);
+	for (uint32_t id = 0; id <= LEDGER_RECORDS_MAX; id++) {
+		entries[batch.count++] = (struct ledger_entry){
+			.kind = LEDGER_RECORD, .record = {.id = id, .len = 1, .bytes = &byte}};
+		if (batch.count < LEDGER_ENTRIES_MAX && id < LEDGER_RECORDS_MAX)
+			continue;
+		batch.number++;
+		batch.time_ms = t->crowd.raw_ms;
+		redisReply *lua = ask_redis(t, &batch);
+		char *model = model_batch(&t->model, &batch, t->crowd.raw_ms);
+		const char *verdict = strchr(model, '\n');
+		if (strcmp(lua->str, model) != 0)
+			differ(0, id, "replies", lua->str, model);
+		if (strncmp(verdict, id < LEDGER_RECORDS_MAX ? "\n15 7" : "\n15 9", 5) != 0)
+			abort();
+		free(model);
+		freeReplyObject(lua);
+		batch.count = 0;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static struct twins twins;
+	const uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 10) : 6;
+	const uint64_t batches = argc > 2 ? strtoull(argv[2], NULL, 10) : 400;
+	const uint64_t first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
+	char *dump = read_file(TWINS_DUMP);
+	redis_server_start(&twins.server);
+	load(&twins);
+	records_are_bounded(&twins);
+	for (uint64_t seed = first; seed < first + seeds; seed++) {
+		printf("seed %" PRIu64 "\n", seed);
+		fflush(stdout);
+		run(&twins, dump, seed, batches);
+	}
+	redis_server_stop(&twins.server);
+	model_fini(&twins.model);
+	free(dump);
+	for (uint32_t kind = 1; kind < LEDGER_KINDS; kind++) {
+		printf("kind %2u:", kind);
+		for (uint32_t v = 1; v < LEDGER_VERDICTS; v++)
+			printf(" %" PRIu64, twins.verdicts[kind][v]);
+		printf("\n");
+	}
+	return 0;
+}
