@@ -36,13 +36,13 @@ static void count_given(struct worker *w, const struct item *item, const struct 
 }
 
 // Somebody was told that there is no way in.
-static void count_state(struct worker *w, enum status_state state)
+static void count_state(struct worker *w, enum status_state state, bool is_page)
 {
 	if (state == STATUS_rejected)
 		inside_count(w, COUNTER_rejected);
 	else if (state == STATUS_closed)
 		inside_count(w, COUNTER_closed);
-	else if (state == STATUS_full)
+	else if (state == STATUS_full && is_page)
 		inside_count(w, COUNTER_full);
 }
 
@@ -87,7 +87,7 @@ static void count_answer(struct worker *w, const struct item *item, const struct
 		[DECIDE_DRAW_NONE] = COUNTER_not_found};
 	assert(decision->answer < sizeof(counters) / sizeof(counters[0]));
 	if (decision->answer == DECIDE_PAGE || decision->answer == DECIDE_STATUS)
-		count_state(w, decision->status.state);
+		count_state(w, decision->status.state, decision->answer == DECIDE_PAGE);
 	if (decision->answer == DECIDE_LEFT && item->answer)
 		inside_count(w, COUNTER_left);
 	else if (decision->answer == DECIDE_INVITATION)
