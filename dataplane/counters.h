@@ -50,6 +50,7 @@
 	X(cross_site, "403: asked to leave by a page of another site") \
 	X(rejected, "told that nobody is let in, mode reject") \
 	X(closed, "told that the room is closed") \
+	X(full, "newcomers told that the room is full") \
 	X(lane_link_over, "newcomers by a link whose time is over, to the room's own line") \
 	X(lane_untrusted, "newcomers with a lane's header from nobody trusted, likewise") \
 	X(code_invalid, "400: no text that could be a code") \
