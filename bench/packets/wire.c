@@ -59,7 +59,8 @@ unsigned wire_write(const struct wire_ends *ends, const struct wire_segment *seg
 	char *options = (char *)(tcp + 1);
 	write_ether(ends, RTE_ETHER_TYPE_IPV4, false, frame);
 	unsigned option_bytes = write_options(ends, segment, options);
-	memcpy(options + option_bytes, segment->payload.at, segment->payload.len);
+	if (segment->payload.len > 0) // else it may be NULL
+		memcpy(options + option_bytes, segment->payload.at, segment->payload.len);
 	uint16_t tcp_bytes = (uint16_t)(sizeof(*tcp) + option_bytes + segment->payload.len);
 	*ip = (struct rte_ipv4_hdr){.version_ihl = 0x45,
 		.total_length = rte_cpu_to_be_16((uint16_t)(sizeof(*ip) + tcp_bytes)),
