@@ -360,6 +360,8 @@ static int init(struct link *link, struct event_base *base)
 	if (!link->timer || link_conn_init(&link->conn, base, &conn_events, link) < 0 ||
 		link_news_init(&link->news, base, &news_events, link) < 0)
 		return -ENOMEM;
+	link->conn.reply_bytes_max = link->news.conn.reply_bytes_max =
+		link->options.reply_bytes_max;
 	rest(link);
 	return 0;
 }
@@ -381,6 +383,8 @@ int link_create(struct event_base *base, const struct link_options *options,
 	}
 	if (!options->answer_ms)
 		l->options.answer_ms = LINK_ANSWER_MS;
+	if (!options->reply_bytes_max)
+		l->options.reply_bytes_max = LINK_REPLY_BYTES_MAX;
 	if (init(l, base) < 0) {
 		link_destroy(l);
 		return -ENOMEM;

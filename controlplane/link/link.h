@@ -38,6 +38,7 @@ struct link_options {
 	const char *script; // of batches; outlives the link
 	size_t script_bytes;
 	uint32_t answer_ms; // 0: LINK_ANSWER_MS
+	size_t reply_bytes_max; // 0: LINK_REPLY_BYTES_MAX
 };
 
 struct link;

@@ -52,7 +52,7 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 	uint64_t now_us = clock_monotonic_us();
 	if (!conn->redis || conn->due_us == 0)
 		return;
-	if (conn->redis->c.reader->len > LINK_REPLY_BYTES_MAX) {
+	if (conn->redis->c.reader->len > conn->reply_bytes_max) {
 		give_up(conn, "sends a reply that is too long");
 	} else if (now_us >= conn->due_us) {
 		char error[LINK_TEXT_BYTES];

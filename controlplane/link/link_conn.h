@@ -38,6 +38,7 @@ struct link_conn {
 	redisAsyncContext *redis; // NULL: closed
 	const char *awaited; // for words: "connection", "reply to ROLE"
 	uint64_t due_us; // when it must be there; 0: nothing is awaited
+	size_t reply_bytes_max; // not yet read, looked at while something is awaited; the owner's
 	char error[LINK_TEXT_BYTES];
 };
 

@@ -72,8 +72,8 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
 	(void)fd, (void)what, (void)context;
 }
 
-void owner_init(struct owner *owner, const struct config_store *store, const char *password,
-	uint32_t answer_ms)
+static void begin(
+	struct owner *owner, const struct config_store *store, const struct link_options *wishes)
 {
 	static const struct link_events events = {.ready = on_ready,
 		.lost = on_lost,
@@ -85,13 +85,26 @@ void owner_init(struct owner *owner, const struct config_store *store, const cha
 	struct timeval every = {0, 5000};
 	event_add(owner->tick, &every);
 	struct link_options options = {.store = &owner->store,
-		.password = password,
+		.password = wishes->password,
 		.channel = OWNER_CHANNEL,
 		.script = script,
 		.script_bytes = strlen(script),
-		.answer_ms = answer_ms};
+		.answer_ms = wishes->answer_ms,
+		.reply_bytes_max = wishes->reply_bytes_max};
 	assert_int_equal(link_create(owner->base, &options, &events, owner, &owner->link), 0);
 	assert_int_equal(owner_send(owner, "k", "too early"), -EAGAIN);
+}
+
+void owner_init(struct owner *owner, const struct config_store *store, const char *password,
+	uint32_t answer_ms)
+{
+	begin(owner, store, &(struct link_options){.password = password, .answer_ms = answer_ms});
+}
+
+void owner_init_bounded(
+	struct owner *owner, const struct config_store *store, size_t reply_bytes_max)
+{
+	begin(owner, store, &(struct link_options){.reply_bytes_max = reply_bytes_max});
 }
 
 void owner_fini(struct owner *owner)

@@ -23,6 +23,9 @@ struct owner {
 // A link to `store`, whose texts outlive it.
 void owner_init(struct owner *owner, const struct config_store *store, const char *password,
 	uint32_t answer_ms);
+// The same, and a reply is at most so long.
+void owner_init_bounded(
+	struct owner *owner, const struct config_store *store, size_t reply_bytes_max);
 void owner_fini(struct owner *owner);
 
 // Stores: a socket of that name in the folder; a server; both without a user.
