@@ -38,6 +38,9 @@ void check_codes(struct reading *r)
 				if (lanes->at[k].codes && is_new(seen, count, lanes->at[k].codes))
 					seen[count++] = lanes->at[k].codes;
 		}
-	for (uint32_t i = 0; r->machine->codes_check && i < count; i++)
+	for (uint32_t i = 0; r->machine->codes_check && i < count; i++) {
+		if (r->machine->turn)
+			r->machine->turn(r->machine->turn_context);
 		r->machine->codes_check(seen[i], say, warn, r->report);
+	}
 }

@@ -480,8 +480,8 @@ struct config_machine {
 		const char *path, const char *language, config_say *say, void *context);
 	// Likewise of the codes of a file; `warn` is told what is no error.
 	uint32_t (*codes_check)(const char *path, config_say *say, config_say *warn, void *context);
-	// What is to be done meanwhile: called before each folder, of which one takes milliseconds;
-	// NULL: nothing.
+	// What is to be done meanwhile: called before each folder, of which one takes milliseconds,
+	// and each file of codes, of which a long one takes more; NULL: nothing.
 	void (*turn)(void *context);
 	void *turn_context;
 	struct config_bill bill; // no rows: memory is not checked

@@ -3,10 +3,11 @@
 //   file ─▶ tree (tree.c) ─▶ structs, by the table of keys (here) ─▶ rules (check.c)
 //
 // The walk knows no key: what a mapping may hold, of which type, and what stands in for what is
-// absent comes from key_table. A value that cannot be read leaves its default behind, so that one
-// mistake is one error and the rules can still look at the rest.
+// absent comes from its scope's table. A value that cannot be read leaves its default behind, so
+// that one mistake is one error and the rules can still look at the rest.
 
 #include "config/load.h"
+
 #include "config/check.h"
 #include "config/config.h"
 #include "config/key.h"

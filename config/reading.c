@@ -54,6 +54,13 @@ const char *reading_quote(const char *text, char quoted[READING_QUOTE_BYTES])
 	return quoted;
 }
 
+// What is said here ends in a log: a URL that has a password is not repeated.
+static bool has_password(const char *text)
+{
+	const char *scheme = strstr(text, "://"), *end = strrchr(text, '@');
+	return scheme && end && scheme < end && memchr(scheme + 3, ':', (size_t)(end - scheme - 3));
+}
+
 typedef void report_fn(struct config_report *report, const char *file, uint32_t line,
 	uint32_t column, const char *format, ...);
 
@@ -70,9 +77,10 @@ static void say(struct reading *r, const void *base, const char *key, uint32_t i
 	const struct reading_mark *mark = find(r, base, key, index);
 	assert(owner);
 	const struct tree_node *node = mark ? mark->node : NULL, *at = node ? node : owner->node;
-	bool is_shown = node && node->kind == TREE_SCALAR;
+	bool is_scalar = node && node->kind == TREE_SCALAR;
+	bool is_shown = is_scalar && !has_password(node->text);
 	// A collection that stands below its key is looked for at the key.
-	bool at_key = node && node->key && !is_shown;
+	bool at_key = node && node->key && !is_scalar;
 	report(r->report, r->file, at_key ? at->key_line : at->line,
 		at_key ? at->key_column : at->column, "%s%s%s: %s%s%s", owner->path, key, element,
 		is_shown ? reading_quote(node->text, value) : "", is_shown ? " " : "", text);

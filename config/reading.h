@@ -44,8 +44,8 @@ uint32_t reading_line(const struct reading *r, const void *base, const char *key
 #define READING_QUOTE_BYTES 80
 const char *reading_quote(const char *text, char quoted[READING_QUOTE_BYTES]);
 
-// Report an error about `key` of the struct `base`: place, path, value if it was given, and the
-// formatted rest of the sentence.
+// Report an error about `key` of the struct `base`: place, path, value if it was given and is no
+// URL with a password, and the formatted rest of the sentence.
 //   index  of an element, or READING_WHOLE
 __attribute__((format(printf, 5, 6))) void reading_fail(struct reading *r, const void *base,
 	const char *key, uint32_t index, const char *format, ...);

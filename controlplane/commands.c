@@ -434,7 +434,9 @@ static int change_code(struct control *c, const struct control_room *lane, const
 			fprintf(text, "this code was not used\n");
 			return FAILED;
 		}
-		store_put(c->store, &record);
+		if (!store_put(c->store, &record))
+			log_error("lane %s: the store took no record of a use that was given back",
+				lane->name);
 		snprintf(line, sizeof(line), "lane code %s again", lane->name);
 		audit(c, line);
 	}

@@ -118,7 +118,9 @@ static void decide_item(struct worker *w, struct item *item, struct decision *de
 	const struct claim_answer *answer = item->answer;
 	if (answer && answer->verdict == CLAIM_GRANTED && decision->session != answer->session)
 		report_gone(w, answer);
-	if (request->route == GATE_ROUTE_CODE && (answer || item->answer_is_late))
+	// A reload may have taken the codes from the room meanwhile: then the answer alone tells.
+	if (answer ? answer->kind == CLAIM_CODE
+		   : item->answer_is_late && request->route == GATE_ROUTE_CODE)
 		act_code_answered(w, item, decision);
 }
 

@@ -1,8 +1,8 @@
 // A worker: one thread on one core that takes everything a visitor sends and answers it.
 //
 // Shared nothing: its own driver (listeners, connections), its own connections to origins, its own
-// counters. It hears from control through the snapshot words and its answer ring, and speaks to it
-// through its claim ring.
+// counters; but for the guard of codes (guard.h). It hears from control through the snapshot words
+// and its answer ring, and speaks to it through its claim ring.
 #pragma once
 
 #include <stdbool.h>

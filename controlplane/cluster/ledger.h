@@ -311,14 +311,12 @@ struct ledger_batch {
 //   * The name is that of a live member of another incarnation: LEDGER_BATCH_NAME.
 //   * Its number is that of the last batch of this incarnation: the reply to that, as it was, and
 //     nothing changes. A lower number: LEDGER_BATCH_OLD.
-//   * `run` is not the one confirmed, or `writes` is more than the ledger has: writes were lost.
-//   The
-//     store recovers.
+//   * `run` is not the one confirmed, or `writes` is more than the ledger has: writes were
+//     lost. The store recovers.
 //   * A name that is not known gets the number that it says it has, if nobody has that; else,
-//   unless
-//     the store recovers, the smallest one never given, else of a member that is not live (it died
-//     or said goodbye) and of whose tickets floor has passed every one that was counted. None:
-//     LEDGER_BATCH_MEMBERS. News LEDGER_NEWS_MEMBER, also for a new incarnation.
+//     unless the store recovers, the smallest one never given, else of a member that is not live
+//     (it died or said goodbye) and of whose tickets floor has passed every one that was counted.
+//     None: LEDGER_BATCH_MEMBERS. News LEDGER_NEWS_MEMBER, also for a new incarnation.
 //   * `cursor` is more than the last news, or writes were lost: news are numbered on from beyond
 //     any that somebody may have, so that everybody reads the state anew.
 //   * In a tree that the batch touches, sessions that ran out, and those that ended early and of

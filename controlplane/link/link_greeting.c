@@ -21,10 +21,14 @@ static bool is_control(char c)
 	return (c >= 0 && c < ' ') || c == 0x7f;
 }
 
-// What Redis says went wrong, of which nothing may reach a terminal but what prints.
+// What Redis says went wrong, of which nothing may reach a terminal but what prints. A server that
+// does not know a command repeats its arguments, of AUTH the password: they are cut off.
 static bool fail_as_told(char *error, const redisReply *reply)
 {
-	snprintf(error, LINK_GREETING_TEXT_BYTES, "%.*s", (int)reply->len, reply->str);
+	static const char arguments[] = ", with args beginning with";
+	const char *cut = memmem(reply->str, reply->len, arguments, sizeof(arguments) - 1);
+	const size_t bytes = cut ? (size_t)(cut - reply->str) : reply->len;
+	snprintf(error, LINK_GREETING_TEXT_BYTES, "%.*s", (int)bytes, reply->str);
 	for (char *c = error; *c; c++)
 		if (is_control(*c))
 			*c = '?';

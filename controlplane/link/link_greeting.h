@@ -29,7 +29,7 @@ struct link_warnings {
 };
 
 // Each returns true, or false with the reason in `error`, LINK_GREETING_TEXT_BYTES; control
-// characters of an error of Redis' are in it as '?'.
+// characters of an error of Redis' are in it as '?', arguments that it repeats are not.
 
 // A reply that only has to be no error: to AUTH, SELECT.
 bool link_greeting_take_ok(const redisReply *reply, char *error);

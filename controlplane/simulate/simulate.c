@@ -53,7 +53,7 @@ static int write_plot(const struct result *r, const struct play *p, const char *
 
 static int play(const struct plan *plan, uint64_t seed, const char *svg, bool is_json, FILE *out)
 {
-	struct play *p = malloc(sizeof(*p));
+	struct play *p = calloc(1, sizeof(*p));
 	struct result *r = malloc(sizeof(*r));
 	struct sizes sizes;
 	int ret = -ENOMEM;

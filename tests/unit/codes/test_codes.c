@@ -94,6 +94,18 @@ static void test_given_back(void **state)
 	assert_int_equal(use(1, 1, 5), CLAIM_SPENT);
 }
 
+static void must_look(uint32_t line_id, const uint8_t *twin, uint32_t count)
+{
+	const struct codes_view view = codes_look(codes, line_id);
+	uint64_t uses = 0;
+	uint32_t used_count = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		used_count += twin[i] > 0;
+		uses += twin[i];
+	}
+	assert_true(view.codes == used_count && view.uses == uses);
+}
+
 static void test_twin(void **state)
 {
 	(void)state;
@@ -116,8 +128,10 @@ static void test_twin(void **state)
 			*is += *is < 1 + code % 4;
 		}
 		assert_int_equal(used(line, code), *is);
-		if (round % 1000 == 0)
+		if (round % 1000 == 0) {
 			store_begin(store, NOW);
+			must_look(line, twin[line], CODES);
+		}
 	}
 }
 

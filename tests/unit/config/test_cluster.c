@@ -204,6 +204,10 @@ static const struct rule_case {
 		"embedded\n"
 		"t.yaml:1:8: store: 'redis://a:1' is shared, and needs a name and a key; allowed: "
 		"with `cluster`\n"},
+	{"a password is not repeated", "store: redis://u:secret@a:1" END,
+		"t.yaml:1:8: store: has a password, which belongs into store_password_file; "
+		"allowed: embedded, redis://USER@HOST:PORT/DB, "
+		"sentinel://USER@HOST:PORT,HOST:PORT/NAME/DB or unix://USER@PATH\n"},
 	{"complete",
 		"store: redis://u@a:1\nstore_password_file: /good\ncluster: {appliance: a1, "
 		"key_file: /good}" END,

@@ -69,6 +69,8 @@ static void test_ok(void **state)
 		{"-WRONGPASS invalid username-password pair\r\n",
 			"WRONGPASS invalid username-password pair"},
 		{"-ERR \x1b[2J\x7f\r\n", "ERR ?[2J?"},
+		{"-ERR unknown command 'AUTH', with args beginning with: 'u' 'secret' \r\n",
+			"ERR unknown command 'AUTH'"},
 		{"-" A250 "\r\n", A50 A50 A50 "aaaaaaaaa"},
 		{"-\r\n", ""},
 	};

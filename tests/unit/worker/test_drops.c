@@ -176,6 +176,23 @@ static void test_code_undone(void **state)
 	ONLY({COUNTER_claim_timeout, 1}, {COUNTER_code_unanswered, 1}, {COUNTER_code_undone, 1});
 }
 
+// A reload took the codes from the room while control decided: likewise.
+static void test_code_undone_by_reload(void **state)
+{
+	(void)state;
+	takes_codes();
+	struct fake_stream *visitor = stage_visitor(&stage);
+	stage_says(&stage, visitor, CODE("7GQX4TRM"));
+	struct claim claim = stage_claim(&stage);
+	stage.snapshot->map.rooms[1].takes_codes = false;
+	stage_answer(&stage, &claim, CLAIM_HONOURED, claim.session);
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 404"), 1);
+	struct claim gone = stage_claim(&stage);
+	assert_int_equal(gone.kind, CLAIM_CODE_GONE);
+	assert_true(gone.key == claim.key && gone.session == claim.session);
+	ONLY({COUNTER_not_found, 1}, {COUNTER_code_undone, 1});
+}
+
 // Control takes nothing for so long that the queue of reports fills.
 static void test_reports_full(void **state)
 {
@@ -348,6 +365,7 @@ int main(void)
 		STORY(test_claim_gone),
 		STORY(test_code_unanswered),
 		STORY(test_code_undone),
+		STORY(test_code_undone_by_reload),
 		STORY(test_reports_full),
 		STORY(test_leave_unanswered),
 		STORY(test_buffers_exhausted_by_heads),
