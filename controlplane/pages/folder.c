@@ -3,18 +3,17 @@
 
 #include "controlplane/pages/folder.h"
 
+#include "controlplane/pages/folder_file.h"
 #include "controlplane/pages/html.h"
 
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/sha.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define NAME_BYTES 64u
 #define LANGUAGE_BYTES 16u
@@ -127,25 +126,6 @@ static bool read_name(struct walk *w, const char *name, struct file *file)
 	return false;
 }
 
-// All of a file into *text, freed by the caller. Returns its length or -errno (-EFBIG: too long).
-static ssize_t read_text(const char *path, size_t max, char **text)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	char *bytes = malloc(max + 1);
-	ssize_t len = 0, got = bytes ? 1 : -1;
-	while (got > 0 && (size_t)len <= max)
-		if ((got = read(fd, bytes + len, max + 1 - (size_t)len)) > 0)
-			len += got;
-	int error = !bytes ? -ENOMEM : got < 0 ? -errno : (size_t)len > max ? -EFBIG : 0;
-	close(fd);
-	if (error == 0 && (*text = realloc(bytes, len > 0 ? (size_t)len : 1)))
-		return len;
-	free(bytes);
-	return error ? error : -ENOMEM;
-}
-
 static char *join(const char *folder, const char *name)
 {
 	char *path;
@@ -157,11 +137,13 @@ static void take_file(struct walk *w, const char *name)
 	struct folder *folder = w->folder;
 	struct file *file = &folder->files[folder->file_count];
 	*file = (struct file){.path = join(folder->path, name)};
-	ssize_t len =
-		file->path ? read_text(file->path, FOLDER_FILE_BYTES_MAX, &file->text) : -ENOMEM;
+	ssize_t len = file->path ? folder_file_read(file->path, FOLDER_FILE_BYTES_MAX, &file->text)
+				 : -ENOMEM;
 	bool is_named = file->path && read_name(w, name, file);
 	if (len == -EFBIG)
 		say(w, file->path, "too long; allowed: %u bytes", FOLDER_FILE_BYTES_MAX);
+	else if (len == -EINVAL)
+		say(w, file->path, "is no file");
 	else if (len < 0)
 		say(w, file->path ? file->path : folder->path, "cannot be read: %s",
 			strerror((int)-len));
@@ -280,7 +262,7 @@ static void take_asset(struct walk *w, const char *folder, const char *name)
 		say(w, path, "a name that is no address; allowed: %u letters, digits, . _ -",
 			NAME_BYTES);
 	else {
-		ssize_t len = read_text(path, FOLDER_ASSET_BYTES_MAX, &bytes);
+		ssize_t len = folder_file_read(path, FOLDER_ASSET_BYTES_MAX, &bytes);
 		if (len == -EFBIG)
 			say(w, path, "too large; allowed: %u bytes", FOLDER_ASSET_BYTES_MAX);
 		else if (len < 0)

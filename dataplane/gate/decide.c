@@ -416,14 +416,15 @@ static bool has_cookie(const struct gate_request *request, enum token_kind kind)
 	return false;
 }
 
-// Cookies that are no use any more: invalid, lapsed, run out, ended.
+// Cookies that are no use any more: invalid, lapsed, run out, ended; a ticket for which there was
+// something better.
 static void clear_cookies(struct decide_view *v)
 {
 	struct decision *out = v->out;
 	if (out->action == DECIDE_CLAIM)
 		return;
-	out->clears_ticket =
-		!out->sets_ticket && !v->ticket && has_cookie(v->request, TOKEN_TICKET);
+	const bool is_kept = v->ticket || (v->request->outranked && !out->sets_pass);
+	out->clears_ticket = !out->sets_ticket && !is_kept && has_cookie(v->request, TOKEN_TICKET);
 	out->clears_pass = !out->sets_pass && !v->pass && has_cookie(v->request, TOKEN_PASS);
 }
 

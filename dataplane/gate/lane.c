@@ -41,8 +41,10 @@ static bool says(const struct http_head *head, const struct gate_lane *lane)
 		const struct http_field *field = &head->fields[i];
 		if (!span_is_equal_caseless(http_field_name(head, field), lane->header))
 			continue;
-		if (lane->header_value.len > 0 &&
-			!span_is_equal(http_field_value(head, field), lane->header_value))
+		const struct span value = http_field_value(head, field);
+		if (value.len == 0) // a proxy that sets it for everybody
+			continue;
+		if (lane->header_value.len > 0 && !span_is_equal(value, lane->header_value))
 			return false;
 		is_said = true;
 	}

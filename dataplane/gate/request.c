@@ -321,8 +321,10 @@ static void settle_lane(struct gate_request *request, uint64_t now_s)
 		request->entry_by = GATE_ENTRY_OVER;
 	}
 	if (invitation && request->ticket &&
-		request->ticket->token.line_id != invitation->token.line_id)
+		request->ticket->token.line_id != invitation->token.line_id) {
+		request->outranked = request->ticket;
 		request->ticket = NULL;
+	}
 	if (pass) {
 		request->room = lane_of_line(request->room, pass->token.line_id);
 	} else if (invitation) {

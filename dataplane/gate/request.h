@@ -110,6 +110,8 @@ struct gate_request {
 	const struct gate_token *ticket; // valid, the smallest key; NULL: none
 	const struct gate_token *pass; // valid and not run out, the latest end; NULL: none
 	const struct gate_token *invitation; // into a lane, signed; NULL: none
+	const struct gate_token *outranked; // valid ticket of another line than the invitation's,
+					    // which it stays good for until that gave a place
 	const struct gate_token *pass_over; // if there is no `pass`: valid but run out
 	bool takes_query; // `ticket` came in the query of a GET: set its cookie, redirect
 

@@ -14,6 +14,11 @@ from test_screens import look
 OPENS_S = 12
 
 
+def hears_ctrl_c():
+    """A shell that was started in the background ignores it, and all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Demo:
     def __init__(self, folder):
         self.port = free_port() % 20000 + 20000  # the shop is a thousand above
@@ -21,7 +26,7 @@ class Demo:
         with open(self.said, "wb") as said:
             self.process = subprocess.Popen(
                 [ROOT / "config/demo/run", "--crowd", "40", "--port", str(self.port), "--opens",
-                 str(OPENS_S)], stdout=said, stderr=said, cwd=folder,
+                 str(OPENS_S)], stdout=said, stderr=said, cwd=folder, preexec_fn=hears_ctrl_c,
                 env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": folder})
         wait_for(lambda: "Ctrl-C" in self.read() or self.process.poll() is not None, 120)
         assert self.process.poll() is None, self.read()

@@ -116,6 +116,25 @@ def test_a_signed_link(start, visitor):
     assert guest.get("/derby/").text.startswith("shop:")
 
 
+def test_a_link_takes_no_place_before_it_gives_one(start, visitor):
+    """What draws nothing, and who finds no room, keeps the ticket of before."""
+    sluice = start(capacity=1, line_max=1)
+    come(visitor, sluice)
+    one = come(visitor, sluice)
+    path, ticket = link(sluice), one.ticket()
+    common = line(one)
+    attempts = [("GET", {"Sec-Purpose": "prefetch"}), ("GET", {"Sec-Fetch-Mode": "no-cors"}),
+                ("HEAD", {}), ("POST", {})]
+    for method, headers in attempts:
+        answer = one.client.request(method, path, headers=headers)
+        assert answer.status_code == 503 and "set-cookie" not in answer.headers, (method, headers)
+    first = come(visitor, sluice, path)
+    assert line(first) != common
+    full = one.client.get(path, headers=BROWSER)
+    assert full.headers["sluice-state"] == "full" and "set-cookie" not in full.headers
+    assert one.ticket() == ticket and state(one) == "waiting"
+
+
 def test_links_that_are_none(start, visitor):
     sluice = start(capacity=1)
     come(visitor, sluice)

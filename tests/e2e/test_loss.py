@@ -198,6 +198,7 @@ def median(numbers):
     return sorted(numbers)[len(numbers) // 2]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("way", ["down", "up"])
 def test_goodput_is_near_that_of_the_kernel(ours, way):
     """Turn by turn, so that the machine's moods meet both; what counts is the median of all."""

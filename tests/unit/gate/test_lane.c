@@ -98,6 +98,8 @@ static void newcomers_enter_by_header_or_address(void **state)
 		{"X-Member: Gold\r\n", outside, true, COMMON},
 		{"X-Member: gold2\r\n", outside, true, COMMON},
 		{"X-Member: gold\r\nX-Member: tin\r\n", outside, true, COMMON},
+		{"X-Member:\r\n", outside, true, COMMON},
+		{"X-Member: \r\nX-Member: gold\r\n", outside, true, MEMBERS}, // one says nothing
 		{"", staff, false, STAFF},
 		{"X-Member: gold\r\n", staff, true, MEMBERS}, // the first that fits
 	};

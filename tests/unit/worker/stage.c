@@ -235,7 +235,8 @@ void stage_answer(struct stage *stage, const struct claim *claim, uint8_t verdic
 		.session = session,
 		.issued = now_s,
 		.expires = now_s + 60,
-		.line_id = claim->line_id};
+		.line_id = claim->line_id,
+		.lane_id = verdict == CLAIM_HONOURED ? claim->line_id : 0};
 	assert_true(rings_push_answer(stage->rings, &answer));
 	stage_turn(stage, 1);
 }
