@@ -74,7 +74,7 @@ static uint32_t diff_map(const struct key_scope *scope, const char *path, const 
 	for (const struct key *key = key_table; key < key_table + key_count; key++) {
 		const void *a = (const char *)now + key->offset;
 		const void *b = (const char *)next + key->offset;
-		if (key->scope != scope || key->type == KEY_LATER)
+		if (key->scope != scope)
 			continue;
 		if (key->shape == KEY_LIST)
 			count += diff_list(key, path, a, b, out);

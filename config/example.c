@@ -98,6 +98,6 @@ static void print_key(struct place *place, const struct key *key, FILE *out)
 static void print_scope(struct place place, FILE *out)
 {
 	for (const struct key *key = key_table; key < key_table + key_count; key++)
-		if (key->scope == place.scope && key->type != KEY_LATER)
+		if (key->scope == place.scope)
 			print_key(&place, key, out);
 }

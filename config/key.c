@@ -19,7 +19,6 @@
 #define LIST(...)
 #define MAP(...)
 #define MAPS(...)
-#define LATER(...)
 enum scope {
 #define SCOPE(scope, path) SCOPE_##scope,
 #include "config/keys.def"
@@ -38,7 +37,6 @@ static const struct key_scope scopes[] = {
 #undef LIST
 #undef MAP
 #undef MAPS
-#undef LATER
 
 // What each type writes; lists and mappings write a key_list and a pointer.
 #define BYTES_WORD sizeof(int)
@@ -63,7 +61,6 @@ static const struct key_scope scopes[] = {
 #define MEMBER_HAS(scope, member, bytes) \
 	static_assert(sizeof(((struct scope *)0)->member) == (bytes), #scope "." #member);
 #define SCOPE(scope, path)
-#define LATER(...)
 #define KEY(scope, name, member, type, ...) MEMBER_HAS(scope, member, BYTES_##type)
 #define LIST(scope, name, member, ...) MEMBER_HAS(scope, member, sizeof(struct key_list))
 #define MAP(scope, name, member, ...) MEMBER_HAS(scope, member, sizeof(void *))
@@ -75,7 +72,6 @@ static const struct key_scope scopes[] = {
 #undef LIST
 #undef MAP
 #undef MAPS
-#undef LATER
 
 #define IN(s) .scope = &scopes[SCOPE_##s]
 #define SCOPE(scope, path)
@@ -89,7 +85,6 @@ static const struct key_scope scopes[] = {
 #define MAPS(s, n, m, o, low, high, f, c, h) \
 	{IN(s), #n, &scopes[SCOPE_##o], NULL, f, h, low, high, offsetof(struct s, m), KEY_MAP, \
 		KEY_LIST, KEY_##c},
-#define LATER(s, n, f, h) {IN(s), #n, NULL, NULL, f, h, 0, 0, 0, KEY_LATER, KEY_ONE, KEY_RESTART},
 const struct key key_table[] = {
 #include "config/keys.def"
 };

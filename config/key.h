@@ -32,9 +32,8 @@ enum key_type {
 	KEY_TEXT, // const char *: one line for people
 	KEY_STORE, // struct config_store
 	KEY_MAP, // a pointer to the struct of its scope, NULL when absent
-	KEY_LATER, // nothing is stored
 };
-#define KEY_TYPE_COUNT (KEY_LATER + 1)
+#define KEY_TYPE_COUNT (KEY_MAP + 1)
 #define KEY_TABLE_MAX 256 // rows of the table
 
 enum key_shape {

@@ -237,7 +237,7 @@ static void *read_child(
 static void apply_fallback(struct reading *r, const struct key *key, const char *path, void *base)
 {
 	static const struct tree_node empty = {.kind = TREE_MAP, .line = 1, .column = 1};
-	if (key->type == KEY_LATER || key_is_required(key) || key_is_computed(key))
+	if (key_is_required(key) || key_is_computed(key))
 		return;
 	if (key->shape == KEY_LIST)
 		return;
@@ -296,24 +296,11 @@ static void read_mapping(struct reading *r, const struct key *key, const struct 
 	}
 }
 
-static void read_later(
-	struct reading *r, const struct key *key, const struct tree_node *node, void *base)
-{
-	bool is_fallback = node->kind == TREE_SCALAR
-				   ? strcmp(node->text, key->fallback) == 0
-				   : strcmp(key->fallback, "[]") == 0 && node->kind == TREE_LIST &&
-					     node->count == 0;
-	if (!is_fallback)
-		refuse(r, key, base, READING_WHOLE, "is not supported by this version");
-}
-
 static void read_key(struct reading *r, const struct key *key, const struct tree_node *node,
 	const char *path, void *base)
 {
 	reading_mark(r, base, key->name, READING_WHOLE, node, NULL);
-	if (key->type == KEY_LATER)
-		read_later(r, key, node, base);
-	else if (key->shape == KEY_LIST)
+	if (key->shape == KEY_LIST)
 		read_list(r, key, node, path, base);
 	else if (key->type == KEY_MAP)
 		read_mapping(r, key, node, path, base);

@@ -68,11 +68,6 @@ static void print_key(const struct key *key, FILE *out)
 {
 	char phrase[VALUE_PHRASE_BYTES];
 	fprintf(out, ".It Ic %s%s\n%s\n.br\n", key->scope->path, key->name, key->help);
-	if (key->type == KEY_LATER) {
-		fprintf(out, "Not supported by this version but for its default, %s.\n",
-			key->fallback);
-		return;
-	}
 	fprintf(out, "Allowed: %s.\n", value_allowed(key, phrase));
 	print_default(key, out);
 	fprintf(out, ".\n%s", key->change == KEY_RESTART ? "A change needs a restart.\n" : "");

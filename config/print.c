@@ -63,7 +63,7 @@ static void fill_range(struct row *row, const struct key *key)
 		print_into(row, COLUMN_RANGE, "%s..%s", value_number(key, key->min, low),
 			value_number(key, key->max, high));
 	else
-		print_into(row, COLUMN_RANGE, "%s", key->type == KEY_LATER ? key->fallback : "");
+		print_into(row, COLUMN_RANGE, "%s", "");
 }
 
 static const char *default_of(const struct key *key)
@@ -75,8 +75,6 @@ static const char *default_of(const struct key *key)
 
 static const char *change_of(const struct key *key)
 {
-	if (key->type == KEY_LATER)
-		return "later";
 	if (key->scope->table == key_plan_table)
 		return ""; // nothing runs by it
 	return key->change == KEY_RELOAD ? "reload" : "restart";

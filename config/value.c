@@ -308,7 +308,6 @@ static const struct value_type {
 		"embedded, redis://USER@HOST:PORT/DB, sentinel://USER@HOST:PORT,HOST:PORT/NAME/DB "
 		"or unix://USER@PATH"},
 	[KEY_MAP] = {"mapping", NULL, sizeof(void *), false, "a mapping"},
-	[KEY_LATER] = {"", NULL, 0, false, NULL},
 };
 
 static_assert(CPU_SETSIZE == 1024, "the phrase of KEY_CORE says 1023");
@@ -390,11 +389,9 @@ static void print_allowed(const struct key *key, FILE *out)
 		fprintf(out, "%s to %s %s, as in 20/s, 300/min or 5/h", from, to, key->of);
 	else if (key->type == KEY_NAME)
 		fprintf(out, "%s to %s letters, digits, '_', '.' or '-'", from, to);
-	else if (key->type == KEY_LATER)
-		fputs(key->fallback, out);
 	else
 		fprintf(out, "a %s from %s to %s", types[key->type].name, from, to);
-	if (key_may_be_none(key) && key->type != KEY_LATER)
+	if (key_may_be_none(key))
 		fputs(", or none", out);
 }
 
