@@ -46,7 +46,7 @@ static bool read_counts(struct ledger_wire_reader *r, struct ledger_reply *reply
 	       ledger_field_number32(r, &reply->member_count) &&
 	       reply->member_count <= LEDGER_MEMBERS_MAX &&
 	       ledger_field_number32(r, &reply->news_count) &&
-	       reply->news_count <= LEDGER_NEWS_REPLY_MAX + LEDGER_ENTRIES_MAX * LEDGER_PAGE_MAX;
+	       reply->news_count <= LEDGER_NEWS_REPLY_MAX + LEDGER_READS_MAX * LEDGER_PAGE_MAX;
 }
 
 bool ledger_wire_reply(struct ledger_wire_reader *reader, const char *bytes, size_t len,
