@@ -6,6 +6,7 @@
 #include "controlplane/admin/admin.h"
 #include "controlplane/codes/codes.h"
 #include "controlplane/doors.h"
+#include "controlplane/engine.h"
 #include "controlplane/log.h"
 #include "controlplane/pages/message.h"
 #include "controlplane/reload.h"
@@ -162,8 +163,10 @@ static int release(struct control *c, struct control_room *room, const char *arg
 		fprintf(text, "release %s: want a number from 1 to %u\n", argument, RELEASE_MAX);
 		return FAILED;
 	}
-	controller_release(room->controller, people, clock_at(&c->clock, clock_monotonic_us()));
-	return 0;
+	if (c->engine->release(c, room, people, clock_at(&c->clock, clock_monotonic_us())))
+		return 0;
+	fprintf(text, "the store cannot take it now; try again\n");
+	return FAILED;
 }
 
 static int set_salt(struct control *c, struct control_room *room, const char *argument, FILE *text)

@@ -5,6 +5,7 @@
 //   pools.c      pools: what rooms share
 //   rooms.c      rooms: their controllers, and what commands changed
 //   doors.c      when rooms are open, and whose places are drawn
+//   engine.c     who decides about claims
 //   turn.c       one turn: claims of all workers, answers, what is due each second
 //   publish.c    the snapshot
 //   resolve.c    names of origin servers
@@ -38,9 +39,11 @@
 #include "dataplane/worker.h"
 
 struct admin;
+struct appliance;
 struct certificates;
 struct codes;
 struct codes_lists;
+struct engine;
 
 #define CONTROL_SERVERS_MAX 1024u // addresses of all origins
 #define CONTROL_TICK_MS 20 // at least so often; sooner when claims come
@@ -106,7 +109,9 @@ struct control {
 	struct certificates *certificates;
 	struct place_file *places;
 	int places_error; // of the last turn; 0: none
+	const struct engine *engine; // who decides about claims
 	struct claims *claims;
+	struct appliance *appliance; // NULL: alone
 	struct draws *draws;
 	struct resolve *resolve;
 	struct admin *admin;

@@ -7,6 +7,7 @@
 #include "controlplane/certificates.h"
 #include "controlplane/codes/codes_lists.h"
 #include "controlplane/doors.h"
+#include "controlplane/engine.h"
 #include "controlplane/folders.h"
 #include "controlplane/log.h"
 #include "controlplane/publish.h"
@@ -190,7 +191,7 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 		log_error("reload: %s; nothing has changed", strerror(-ret));
 		return ret;
 	}
-	if (claims_is_busy(c->claims)) { // asked last: there were turns meanwhile
+	if (c->engine->is_busy(c)) { // asked last: there were turns meanwhile
 		free_files(&files);
 		config_destroy(next);
 		log_error("reload: the store is busy; nothing has changed, try again");

@@ -4,6 +4,7 @@
 #include "controlplane/rooms.h"
 
 #include "controlplane/doors.h"
+#include "controlplane/engine.h"
 #include "controlplane/log.h"
 #include "controlplane/pools.h"
 #include "controlplane/reload.h"
@@ -373,6 +374,7 @@ int rooms_set(struct control *c)
 	tell_claims(c, rooms, count, NULL, 0);
 	let_go(before, before_count, rooms, count);
 	pools_take(c, &pools);
+	c->engine->changed(c);
 	return 0;
 }
 
@@ -406,6 +408,7 @@ void rooms_apply(struct control *c, struct control_room *room)
 		if (&c->rooms[i] == room || c->rooms[i].room == room)
 			tell_line(c, &c->rooms[i]);
 	pools_changed(c, room);
+	c->engine->changed(c);
 }
 
 void rooms_destroy(struct control *c)

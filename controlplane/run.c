@@ -15,6 +15,7 @@
 #include "controlplane/codes/codes_lists.h"
 #include "controlplane/commands.h"
 #include "controlplane/doors.h"
+#include "controlplane/engine.h"
 #include "controlplane/folders.h"
 #include "controlplane/listeners.h"
 #include "controlplane/log.h"
@@ -56,6 +57,7 @@ int run(const char *config_path, struct config *config)
 	struct control *c = &control;
 	c->config_path = config_path;
 	c->config = c->started = config;
+	c->engine = &engine_alone;
 	c->wake_fd = -1;
 	reload_log_level(config);
 	int ret = start(c, &listeners);
@@ -428,7 +430,7 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 	resolve_set_config(c->resolve, c->config, trusts);
 	reload_snapshot(c);
 	// The lines' words say what can be granted before the first visitor asks.
-	claims_turn(c->claims, NULL, 0, clock_at(&c->clock, clock_monotonic_us()));
+	c->engine->turn(c, NULL, 0, clock_at(&c->clock, clock_monotonic_us()));
 	if ((ret = start_workers(c, listeners)) < 0)
 		return ret;
 	c->started_ms = clock_at(&c->clock, clock_monotonic_us());

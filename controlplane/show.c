@@ -6,6 +6,7 @@
 #include "controlplane/codes/codes_lists.h"
 #include "controlplane/control.h"
 #include "controlplane/controller/pool.h"
+#include "controlplane/engine.h"
 #include "controlplane/log.h"
 #include "controlplane/rooms.h"
 #include "dataplane/gate/token.h"
@@ -76,7 +77,7 @@ json_t *show_rooms(struct control *c)
 	json_t *list = json_array();
 	for (uint32_t i = 0; i < c->room_count; i++) {
 		struct controller_view view;
-		controller_look(c->rooms[i].controller, now_ms(c), &view);
+		c->engine->look(c, &c->rooms[i], now_ms(c), &view);
 		append(list, room_line(c, &c->rooms[i], &view));
 	}
 	return list;
@@ -164,7 +165,7 @@ json_t *show_code(
 json_t *show_room(struct control *c, struct control_room *room)
 {
 	struct controller_view view;
-	controller_look(room->controller, now_ms(c), &view);
+	c->engine->look(c, room, now_ms(c), &view);
 	json_t *all = room_line(c, room, &view);
 	set(all, "path", json_string(room->config->path));
 	const struct config_lane *lane = room->lane;
@@ -185,7 +186,7 @@ json_t *show_room(struct control *c, struct control_room *room)
 	set(all, "ended", number(view.ended_total));
 	set(all, "expired", number(view.expired_total));
 	set(all, "overtakes", number(view.overtakes_total));
-	set(all, "passed_uncounted", number(claims_passed(c->claims, room->line_id)));
+	set(all, "passed_uncounted", number(c->engine->passed(c, room)));
 	set(all, "batch_left", limit(view.batch_left));
 	set(all, "inflow_left", limit(view.inflow_left));
 	set(all, "yield", json_real(view.yield));
