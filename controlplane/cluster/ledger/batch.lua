@@ -22,6 +22,7 @@ local sub, format, match = string.sub, string.format, string.match
 local SKEW_MS, LIVE_MS, LEASE_MS, RECOVER_MS = 250, 2000, 1500, 3000
 local MEMBERS_MAX, TREE_MAX, FREED_MAX, SLOT_LISTS_MAX = 64, 256, 1024, 64
 local NEWS_MAX, NEWS_REPLY_MAX, PAGE_MAX, RECORDS_MAX = 16384, 256, 64, 4096
+local CAME_MAX, CAME_KEPT_MAX = 256, 4096
 local LATER_MS, CROWDED_MS, NEXT_MAX_S, CREDIT, VIEW_AHEAD_MS = 700, 20000, 10, 64, 5000
 local STRIDE, PASS_MAX = 2 ^ 30, 2 ^ 50
 local UNITS_MAX, WEIGHT_MAX, DAY_MS = 2 ^ 52, 1000000, 86400000
@@ -190,7 +191,7 @@ local function forget(n) -- what a number was before
 		local total = call('HGET', P .. 'n:' .. id, 't' .. n)
 		if total then
 			call('HINCRBY', P .. 'n:' .. id, 'before', total)
-			call('HDEL', P .. 'n:' .. id, 't' .. n, 'h' .. n)
+			call('HDEL', P .. 'n:' .. id, 't' .. n, 'h' .. n, 'held' .. n)
 			call('DEL', P .. 's:' .. id .. ':' .. n)
 		end
 	end

@@ -52,6 +52,10 @@ local function goodbye()
 end
 
 -- What the conductor says.
+local function min_text(a, b)
+	return a < b and a or b
+end
+
 local function trim_slots(line)
 	for _, n in ipairs(numbers) do
 		local s = P .. 's:' .. line.id .. ':' .. n
@@ -65,15 +69,55 @@ local function trim_slots(line)
 	end
 end
 
+-- Keys that floor must not pass though nobody of them is present: those whose claims a member could
+-- not take, and those who were crowded out.
+local function hold()
+	local id, key, ms = arg(), arg(), number()
+	local line = line_of(id)
+	if not line then
+		return UNKNOWN
+	end
+	local field, held = 'held' .. self.number, key .. ' ' .. text(now + ms)
+	line.f[field], line.changed[field] = held, held
+	return DONE
+end
+
+local function first_held(line)
+	local first = now < line.crowded_until and line.crowded or 'ffffffffffffffff'
+	for _, n in ipairs(numbers) do
+		local key, until_ms = match(line.f['held' .. n] or '', '^(%x+) (%d+)$')
+		if key and now < tonumber(until_ms) and key < first then
+			first = key
+		end
+	end
+	return first
+end
+
+-- An event is over: who is present below floor is so no more.
+local function drop_present(line, below)
+	local p = P .. 'p:' .. line.id
+	while true do
+		local gone = call('ZRANGEBYLEX', p, '-', '(' .. below, 'LIMIT', 0, FREED_MAX)
+		if #gone == 0 then
+			return
+		end
+		call('ZREM', p, unpack(gone))
+		call('ZREM', P .. 'd:' .. line.id, unpack(gone))
+		line.people = line.people - #gone
+	end
+end
+
 -- Raise threshold and floor. Returns whether one of them moved.
-local function raise(line, threshold, asked, rank)
+local function raise(line, threshold, asked, rank, is_lapse)
 	local to, has_moved = asked, threshold > line.threshold
 	if has_moved then
 		set(line, 'threshold', threshold)
 	end
-	local first = call('ZRANGEBYLEX', P .. 'p:' .. line.id, '-', '+', 'LIMIT', 0, 1)[1]
-	if first and sub(first, 1, 16) < to then
-		to = sub(first, 1, 16)
+	if is_lapse then
+		drop_present(line, min_text(asked, line.threshold))
+	else
+		local first = call('ZRANGEBYLEX', P .. 'p:' .. line.id, '-', '+', 'LIMIT', 0, 1)[1]
+		to = min_text(min_text(to, first_held(line)), first and sub(first, 1, 16) or to)
 	end
 	if to > line.threshold then
 		to = line.threshold
@@ -90,12 +134,14 @@ local function raise(line, threshold, asked, rank)
 end
 
 local function tell_line(line)
-	tell('3', line.id, line.threshold, line.floor, text(line.rank), line.open and 1 or 0)
+	tell('3', line.id, line.threshold, line.floor, text(line.rank), line.open and 1 or 0,
+		text(line.to_rank), line.words)
 end
 
 local function threshold()
-	local id, to, low, rank, coming, room, ahead, open =
-		arg(), arg(), arg(), number(), number(), number(), number(), arg() == '1'
+	local id, to, low, to_rank, rank, coming, room, ahead, open, is_lapse, words =
+		arg(), arg(), arg(), number(), number(), number(), number(), number(), arg() == '1',
+		arg() == '1', arg()
 	if not is_conductor then
 		return STALE
 	end
@@ -106,7 +152,11 @@ local function threshold()
 	if sub(to, 1, 10) > format('%010x', floor((now + 1000) / 10)) then
 		return REFUSED
 	end
-	local has_moved = raise(line, to, low, rank)
+	local has_moved = raise(line, to, low, rank, is_lapse) or words ~= line.words
+	if line.threshold == to and to_rank > line.to_rank then
+		set(line, 'to_rank', to_rank)
+	end
+	set(line, 'words', words)
 	set(line, 'coming', coming)
 	set(line, 'room_ahead', room)
 	set(line, 'ahead', ahead)

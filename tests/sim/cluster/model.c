@@ -70,6 +70,7 @@ void model_fini(struct model *m)
 		free(n->early.at);
 		free(n->gathered.at);
 		free(n->codes.at);
+		free(n->came_keys.at);
 		for (uint32_t i = 0; i < LEDGER_MEMBERS_MAX; i++)
 			free(n->slots[i].at);
 	}
@@ -117,6 +118,7 @@ static void forget(struct model *m, uint32_t number)
 	for (struct model_node *n = m->nodes; n < m->nodes + MODEL_NODES_MAX; n++) {
 		n->before += n->totals[number];
 		n->totals[number] = n->config[number] = n->slots[number].count = 0;
+		n->holds[number] = (struct model_hold){0};
 	}
 	free(m->members[number].reply);
 	m->members[number] = (struct model_member){0};
@@ -254,8 +256,8 @@ static void print_members(const struct model *m, struct model_text *text, uint32
 		if (!is_known(m, n))
 			continue;
 		++*count;
-		model_print(text, "\n%u %s %d %d %" PRIu64, n, member->name, member->is_live,
-			member->restored == m->epoch, member->closed);
+		model_print(text, "\n%u %s %d %d %" PRIu64 " %d", n, member->name, member->is_live,
+			member->restored == m->epoch, member->closed, member->has_left);
 	}
 }
 
