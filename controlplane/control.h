@@ -6,6 +6,7 @@
 //   rooms.c      rooms: their controllers, and what commands changed
 //   doors.c      when rooms are open, and whose places are drawn
 //   engine.c     who decides about claims
+//   appliance/   one appliance of several
 //   turn.c       one turn: claims of all workers, answers, what is due each second
 //   publish.c    the snapshot
 //   resolve.c    names of origin servers
@@ -22,6 +23,7 @@
 #include "config/config.h"
 #include "controlplane/claims/claims.h"
 #include "controlplane/clock.h"
+#include "controlplane/controller/tally.h"
 #include "controlplane/draws/draws.h"
 #include "controlplane/faults.h"
 #include "controlplane/ports.h"
@@ -83,6 +85,11 @@ struct control_room {
 	uint64_t draws_total; // when last looked
 	uint8_t salt[DRAW_SALT_BYTES_MAX]; // of a command, for the next draw
 	uint8_t salt_bytes; // 0: that of the configuration
+
+	// Of a cluster (appliance/).
+	bool was_away; // went by on_store_loss when last looked at
+	uint64_t admitted_at[TALLY_SECONDS]; // by the second: how many were admitted until then
+	double admit_rate; // by these
 };
 
 // What control remembers of a worker between looks.

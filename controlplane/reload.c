@@ -3,6 +3,7 @@
 
 #include "controlplane/reload.h"
 
+#include "controlplane/appliance/appliance.h"
 #include "controlplane/bill.h"
 #include "controlplane/certificates.h"
 #include "controlplane/codes/codes_lists.h"
@@ -30,8 +31,10 @@ static struct publish_room room_now(void *context, const struct config_room *con
 	struct control_room *room = rooms_find(context, config->name);
 	assert(room);
 	bool has_said = room->message[0] || !room->event;
+	const bool is_lost = config->on_store_loss == CONFIG_ON_STORE_LOSS_REJECT &&
+			     appliance_is_away(context, room);
 	return (struct publish_room){.state = rooms_state(room),
-		.mode = rooms_mode(room),
+		.mode = is_lost ? GATE_MODE_REJECT : rooms_mode(room),
 		.message = has_said ? room->message : room->event->message,
 		.config = rooms_config(room),
 		.has_salt = doors_has_salt(room),

@@ -3,6 +3,7 @@
 
 #include "controlplane/rooms.h"
 
+#include "controlplane/appliance/appliance.h"
 #include "controlplane/doors.h"
 #include "controlplane/engine.h"
 #include "controlplane/log.h"
@@ -95,8 +96,8 @@ struct controller_limits rooms_limits(const struct control_room *room)
 	return limits;
 }
 
-// What one line may have: lines of a room with lanes share what the room has (pools.c).
-static struct controller_limits limits_of(const struct control_room *room)
+// Lines of a room with lanes share what the room has (pools.c).
+struct controller_limits rooms_line_limits(const struct control_room *room)
 {
 	struct controller_limits limits = rooms_limits(room);
 	if (room->config->lanes.count > 0) {
@@ -106,9 +107,7 @@ static struct controller_limits limits_of(const struct control_room *room)
 	return limits;
 }
 
-// Whether the mode keeps everybody from being called or admitted: the line stands still meanwhile,
-// and nobody's turn is over.
-static bool is_still(const struct control_room *room)
+bool rooms_is_still(const struct control_room *room)
 {
 	return rooms_mode(room) == GATE_MODE_OFF || rooms_mode(room) == GATE_MODE_REJECT;
 }
@@ -222,7 +221,7 @@ void rooms_give_back(struct control *c)
 static int begin_room(struct control *c, struct control_room *room)
 {
 	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
-	struct controller_limits limits = limits_of(room);
+	struct controller_limits limits = rooms_line_limits(room);
 	struct controller_bounds bounds = {.sessions_max = (uint32_t)c->started->sessions_max,
 		.present_max = (uint32_t)c->started->present_max,
 		.left_max = (uint32_t)c->started->left_max,
@@ -251,7 +250,7 @@ static void tell_claims(struct control *c, struct control_room *rooms, uint32_t 
 		told[told_count++] = (struct claims_room){.line_id = room->line_id,
 			.session_s = (uint32_t)rooms_config(room)->session_s,
 			.state = rooms_state(room),
-			.is_still = is_still(room),
+			.is_still = rooms_is_still(room),
 			.controller = room->controller,
 			.line = room->line};
 	}
@@ -366,7 +365,7 @@ int rooms_set(struct control *c)
 		if (!rooms[i].draws)
 			doors_restore(c, &rooms[i]);
 		doors_look(c, &rooms[i], now_ms);
-		struct controller_limits limits = limits_of(&rooms[i]);
+		struct controller_limits limits = rooms_line_limits(&rooms[i]);
 		controller_set_limits(rooms[i].controller, &limits, now_ms);
 	}
 	c->rooms = rooms;
@@ -381,9 +380,9 @@ int rooms_set(struct control *c)
 // What its room allows now.
 static void tell_line(struct control *c, struct control_room *room)
 {
-	struct controller_limits limits = limits_of(room);
+	struct controller_limits limits = rooms_line_limits(room);
 	controller_set_limits(room->controller, &limits, clock_at(&c->clock, clock_monotonic_us()));
-	claims_set_state(c->claims, room->line_id, rooms_state(room), is_still(room));
+	claims_set_state(c->claims, room->line_id, rooms_state(room), rooms_is_still(room));
 	claims_set_session(c->claims, room->line_id, limits.session_s);
 }
 
@@ -396,6 +395,9 @@ void rooms_changed(struct control *c, struct control_room *room)
 			.message = room->message}};
 	if (!store_put(c->store, &record))
 		log_error("room %s: the command is in force, but the store took no record of it",
+			room->config->name);
+	if (c->appliance && !appliance_share_room(c, room))
+		log_error("room %s: the command is in force here; the others do not know of it",
 			room->config->name);
 	rooms_apply(c, room);
 	reload_snapshot(c);

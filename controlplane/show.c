@@ -2,6 +2,7 @@
 
 #include "controlplane/show.h"
 
+#include "controlplane/appliance/appliance.h"
 #include "controlplane/codes/codes.h"
 #include "controlplane/codes/codes_lists.h"
 #include "controlplane/control.h"
@@ -324,6 +325,8 @@ json_t *show_counters(struct control *c)
 #define X(name, text) add_counter(list, "claims", #name, text, claims->name);
 	CLAIMS_COUNTERS(X)
 #undef X
+	if (c->appliance)
+		appliance_add_counters(c, list, add_counter);
 	const struct store_status *store = store_poll(c->store, now_ms(c));
 	add_counter(list, "store", "commits", "transactions written", store->commits_total);
 	add_counter(list, "store", "failures", "transactions that failed", store->failures_total);
@@ -423,6 +426,8 @@ json_t *show_secrets(struct control *c)
 
 json_t *show_cluster(struct control *c)
 {
+	if (c->appliance)
+		return appliance_show(c);
 	json_t *cluster = json_object();
 	set(cluster, "appliances", number(1));
 	set(cluster, "now", number(now_ms(c) / 1000));

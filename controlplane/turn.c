@@ -2,6 +2,7 @@
 
 #include "controlplane/turn.h"
 
+#include "controlplane/appliance/appliance.h"
 #include "controlplane/codes/codes.h"
 #include "controlplane/codes/codes_lists.h"
 #include "controlplane/doors.h"
@@ -174,7 +175,10 @@ static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms)
 	for (unsigned i = 0; i < c->worker_count; i++)
 		is_well &= watch_worker(c, i, now_us);
 	atomic_store_explicit(&c->words.is_unhealthy, !is_well, memory_order_relaxed);
-	watch_clock(c, now_us);
+	if (c->appliance)
+		appliance_second(c, now_ms); // which goes by the ledger's time
+	else
+		watch_clock(c, now_us);
 	watch_store(c, now_ms);
 	watch_origins(c, now_us);
 	rooms_keep(c, now_ms);

@@ -49,6 +49,9 @@ void appliance_destroy(struct control *c);
 // A line goes by what `on_store_loss` says.
 bool appliance_is_away(const struct control *c, const struct control_room *room);
 
+// Whether commands that all are to know can be taken now.
+bool appliance_can_share(const struct control *c);
+
 // Commands. As of secrets.h.
 int appliance_rotate(struct control *c, uint64_t ttl_s, uint64_t now_s);
 int appliance_revoke(struct control *c, uint8_t id, uint64_t now_s);

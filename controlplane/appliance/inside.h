@@ -26,10 +26,17 @@ struct appliance {
 	bool is_joining; // no rooms and workers yet
 	bool is_snapshot_due; // records have changed what workers go by
 	bool was_resyncing, was_away, is_leaving;
+	uint8_t conductor_seen; // when it was last said
 	uint64_t skew_max_ms; // of replies, either way
 	uint64_t left_us; // when goodbye began
 	char failure[LINK_TEXT_BYTES]; // what the script said last
 };
+
+// As of member_seams: appliance_code.c
+bool appliance_code(void *ctx, const struct claim *claim, struct claim_answer *answer,
+	struct ledger_entry *entry);
+void appliance_code_answered(void *ctx, const struct ledger_entry *entry,
+	const struct ledger_answer *said, struct claim_answer *answer);
 
 // What the configuration makes of rooms and pools: appliance_lines.c
 struct appliance_nodes {
