@@ -10,7 +10,7 @@ local node_numbers = {'parent_is', 'priority', 'weight', 'order', 'capacity', 'r
 	'all', 'all_period', 'newcomers', 'newcomers_period', 'session', 'present_max', 'left_max',
 	'ended_max', 'rank', 'coming', 'room_ahead', 'ahead', 'crowded_until', 'level', 'filled',
 	'all_start', 'all_used', 'newcomers_start', 'newcomers_used', 'pass', 'served', 'epoch', 'lost',
-	'lost_until', 'admitted', 'directs', 'undone', 'ended', 'expired', 'came', 'before'}
+	'lost_until', 'admitted', 'directs', 'undone', 'ended', 'expired', 'came', 'before', 'counted'}
 local node_flags = {'is_line', 'sliding', 'direct', 'open', 'active'}
 
 local function read_node(id)

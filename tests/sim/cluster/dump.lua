@@ -25,7 +25,7 @@ end
 local m = hash(P .. 'meta')
 if m.run then
 	put('meta', m.run, m.writes, m.epoch, m.recovering, m.since, m.missing, m.recovered, m.correction,
-		m.seen, m.steady, m.news, m.conductor, m.fence, m['until'], m.order, m.jumped)
+		m.seen, m.steady, m.news, m.conductor, m.fence, m['until'], m.order, m.jumped, m.final)
 end
 local numbers = {}
 for name, n in pairs(hash(P .. 'names')) do
@@ -53,7 +53,8 @@ local function node(id, is_line)
 	end
 	put('line', id, h.threshold or zero, h.floor or zero, h.rank or 0, h.coming or 0, h.room_ahead or 0,
 		h.ahead or 0, h.crowded or zero, h.crowded_until or 0, h.admitted or 0, h.directs or 0,
-		h.undone or 0, h.ended or 0, h.expired or 0, h.came or 0, total)
+		h.undone or 0, h.ended or 0, h.expired or 0, h.came or 0, total,
+		h.counted or 0)
 	for visitor, record in pairs(hash(P .. 'v:' .. id)) do
 		put('visitor', id, visitor, record)
 	end
