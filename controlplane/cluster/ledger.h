@@ -413,7 +413,7 @@ struct ledger_member {
 	uint8_t number; // of appliances in keys
 	bool is_live, is_restored;
 	bool has_left; // it said goodbye; else, if it is not live, it is unheard of
-	uint64_t closed; // as it said
+	uint64_t closed, applied; // as it said
 };
 
 enum ledger_news_kind {

@@ -156,7 +156,8 @@ bool ledger_wire_member(struct ledger_wire_reader *reader, struct ledger_member 
 	       read_name(reader, member->name) && ledger_field_flag(reader, &member->is_live) &&
 	       ledger_field_flag(reader, &member->is_restored) &&
 	       read_number(reader, &member->closed) &&
-	       ledger_field_flag(reader, &member->has_left) && ledger_field_end(reader);
+	       ledger_field_flag(reader, &member->has_left) &&
+	       read_number(reader, &member->applied) && ledger_field_end(reader);
 }
 
 // --- news

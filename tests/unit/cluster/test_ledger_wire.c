@@ -295,14 +295,15 @@ static const struct {
 	const char *bytes;
 	bool is_member;
 } members[] = {
-	{"63 edge-1.tokyo_A 1 0 176450000012 1", true},
-	{"64 a 1 0 0 0", false},
-	{"0  1 0 0 0", false},
-	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0 0", true}, // 32
-	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0 0", false},
-	{"0 a/b 1 0 0 0", false},
-	{"0 a 1 0 0", false},
-	{"0 a 1 0 0 2", false},
+	{"63 edge-1.tokyo_A 1 0 176450000012 1 77", true},
+	{"64 a 1 0 0 0 0", false},
+	{"0  1 0 0 0 0", false},
+	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0 0 0", true}, // 32
+	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0 0 0", false},
+	{"0 a/b 1 0 0 0 0", false},
+	{"0 a 1 0 0 0", false},
+	{"0 a 1 0 0 2 0", false},
+	{"0 a 1 0 0 1 x", false},
 };
 
 static void members_are_checked(void **state)
