@@ -5,8 +5,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "controlplane/controller/sessions.h"
-
 #define STRIDE (1ull << 30) // of weight 1: 2^34 admissions before a virtual time ends
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -193,10 +191,8 @@ struct pool_words pool_words(const struct pool *pool)
 static uint64_t ending(const struct pool *pool, uint64_t ms, uint32_t most, uint64_t now_ms)
 {
 	uint64_t count = 0;
-	if (pool->sessions) {
-		const double early = tally_rate(pool->freed, now_ms) * (double)ms / 1000;
-		return sessions_ending(pool->sessions, now_ms + ms, most) + (uint64_t)early;
-	}
+	if (pool->line)
+		return pool->line->ending(pool, ms, most, now_ms);
 	for (const struct pool *p = pool->first; p; p = p->next)
 		count += ending(p, ms, most, now_ms);
 	return count;
