@@ -173,6 +173,25 @@ void pool_charge(struct pool *pool, bool is_direct, uint64_t now_ms)
 	}
 }
 
+void pool_follow(struct pool *pool, uint32_t taken, uint32_t rated, uint32_t all_left,
+	uint32_t direct_left)
+{
+	pool->taken = taken;
+	bucket_follow(&pool->bucket, rated);
+	quota_follow(&pool->all, all_left);
+	quota_follow(&pool->direct, direct_left);
+}
+
+void pool_follow_admitted(struct pool *pool, uint32_t count, uint64_t now_ms)
+{
+	for (; pool && count > 0; pool = pool->parent) {
+		pool->served = pool->pass + (count - 1) * pool->stride;
+		pool->pass += count * pool->stride;
+		for (uint32_t i = 0; i < count; i++)
+			tally_add(&pool->admitted, now_ms);
+	}
+}
+
 struct pool_words pool_words(const struct pool *pool)
 {
 	struct pool_words words = {0};

@@ -106,6 +106,14 @@ static inline uint32_t pool_free_here(const struct pool *pool)
 	return capacity > pool->taken ? capacity - pool->taken : 0;
 }
 
+// What somebody else keeps, who is asked for it (the ledger of a cluster): slots taken, and people
+// that its own rate and quotas let through now; UINT32_MAX: no limit.
+void pool_follow(struct pool *pool, uint32_t taken, uint32_t rated, uint32_t all_left,
+	uint32_t direct_left);
+
+// So many were admitted there: moves virtual times, here and above, and is counted.
+void pool_follow_admitted(struct pool *pool, uint32_t count, uint64_t now_ms);
+
 // People that its own rate and quota let through now; UINT32_MAX: no limit.
 static inline uint32_t pool_people_here(const struct pool *pool)
 {

@@ -1,7 +1,7 @@
 // Verdict: grants, and why not.
 //
 // A called visitor who polls becomes present. The smallest present keys hold reservations, as many
-// as state_reserved() says; who holds one is granted as soon as there is a slot and the bucket has
+// as caller_reserved() says; who holds one is granted as soon as there is a slot and the bucket has
 // somebody in it. So without a rate every grant goes to the smallest present keys, and under a rate
 // only holders can overtake each other.
 
