@@ -177,9 +177,13 @@ struct ledger_claim {
 	uint32_t poll_after; // s, called: what the visitor is told if the answer comes too late
 };
 
-// LEDGER_SLOTS: tickets of closed slots of the sender's part of a line, each slot once, ascending.
-// They are kept until floor has passed them, and told by LEDGER_NEWS_SLOTS. A member's slots stand
-// before its claims in a batch. LEDGER_DONE.
+// LEDGER_SLOTS: tickets of closed slots of the sender's part of a line, ascending, over all
+// batches. What is not beyond the sender's last slot in this line is passed over, so who does not
+// know any more what it has sent begins with its first. `total` counts (the most that was said),
+// and then a slot below the reply's `final` is *late*: others have reckoned without it, and it is
+// not kept. While the store recovers none is late. What is left is kept until floor has passed it,
+// and told by LEDGER_NEWS_SLOTS, so that every member merges the very same counts. A member's slots
+// stand before its claims in a batch. LEDGER_DONE.
 struct ledger_slots {
 	uint64_t held[LEDGER_SLOTS_MAX]; // slot << 24 | tickets in it, as place_entry.held
 	uint32_t count;
@@ -206,9 +210,9 @@ struct ledger_hold {
 //
 // LEDGER_THRESHOLD: threshold and floor are raised to these, never lowered, floor no further than
 // the smallest key that is present or held, nor beyond threshold; a threshold more than a second
-// ahead of cluster time is refused (LEDGER_REFUSED). With `is_lapse` the present below floor are
-// dropped and nothing holds it: an event is over. News LEDGER_NEWS_THRESHOLD if one of them moved,
-// or `is_open` or `words` changed. LEDGER_DONE.
+// ahead of cluster time is refused (LEDGER_REFUSED). All below its slot is final. With `is_lapse`
+// the present below floor are dropped and nothing holds it: an event is over. News
+// LEDGER_NEWS_THRESHOLD if one of them moved, or `is_open` or `words` changed. LEDGER_DONE.
 struct ledger_words {
 	uint64_t wait_low, wait_high; // expected wait until the line moves by one, 2^-32 s; as of
 				      // place_line
@@ -274,8 +278,8 @@ struct ledger_gathered {
 };
 
 // LEDGER_READ: a page of what is kept, as news with number 0; `next` of the answer continues, until
-// it is 0. Read after a first reply, from whose cursor on news tell what changes meanwhile; an item
-// may be seen twice. LEDGER_DONE.
+// it is 0, `total` is what LEDGER_NEWS_SLOTS of the line said last. Read after a first reply, from
+// whose cursor on news tell what changes meanwhile; an item may be seen twice. LEDGER_DONE.
 struct ledger_read {
 	uint8_t what; // enum ledger_news_kind: ENDED, LEFT, SLOTS of the entry's line, or RECORD of
 		      // type
@@ -285,11 +289,13 @@ struct ledger_read {
 
 // LEDGER_RESTORE: what the member has seen, before LEDGER_RESTORED: threshold and floor of a line
 // (line 0: none) are raised to these, and the fence in force to `fence` (then no conductor is in
-// office). Only while the store recovers, else LEDGER_REFUSED. Sessions are written back by
-// LEDGER_TAKEN, those that have ended by LEDGER_END after that, tickets given back by LEDGER_LEAVE.
+// office), and `final` to this. Only while the store recovers, else LEDGER_REFUSED. Sessions are
+// written back by LEDGER_TAKEN, those that have ended by LEDGER_END after that, tickets given back
+// by LEDGER_LEAVE.
 struct ledger_restore {
 	uint64_t threshold, floor, floor_rank;
 	uint64_t fence;
+	uint64_t final; // the largest `final` of any reply; below 2^53
 };
 
 struct ledger_entry {
@@ -342,6 +348,8 @@ struct ledger_batch {
 //     None: LEDGER_BATCH_MEMBERS. News LEDGER_NEWS_MEMBER, also for a new incarnation.
 //   * `cursor` is more than the last news, or writes were lost: news are numbered on from beyond
 //     any that somebody may have, so that everybody reads the state anew.
+//   * After its entries: `final` is raised to the least `closed` of all live members, no further
+//     than cluster time; not while the store recovers. So who is not live is not waited for.
 //   * In a tree that the batch touches, sessions that ran out, and those that ended early and of
 //     which all live members know, give their slots back; the present who did not come back are
 //     dropped; up to LEDGER_FREED_MAX each. Not if skewed.
@@ -395,7 +403,7 @@ struct ledger_answer {
 	uint32_t poll_after; // LEDGER_NEXT
 	uint32_t expires; // LEDGER_GRANTED (not of a code), LEDGER_RENEWED
 	uint64_t session;
-	uint64_t next; // LEDGER_READ
+	uint64_t next, total; // LEDGER_READ
 	struct ledger_view view; // LEDGER_VIEW that is LEDGER_DONE
 };
 
@@ -411,7 +419,7 @@ enum ledger_news_kind {
 	LEDGER_NEWS_ENDED = 1, // line, session, expires: refuse the pass until then
 	LEDGER_NEWS_LEFT, // line, key, visitor
 	LEDGER_NEWS_THRESHOLD, // line, threshold, floor, their ranks, words, is_open
-	LEDGER_NEWS_SLOTS, // line, member, total, held, count
+	LEDGER_NEWS_SLOTS, // line, member, held, count; total: tickets ever told, of all members
 	LEDGER_NEWS_MEMBER, // member: joined, or left (is_open false)
 	LEDGER_NEWS_CONDUCTOR, // member, fence
 	LEDGER_NEWS_RECORD, // type, id, bytes, len
@@ -449,5 +457,8 @@ struct ledger_reply {
 	uint64_t time_ms; // cluster time; in a skewed batch TIME + correction as it is
 	uint64_t raw_ms; // TIME
 	int64_t correction_ms;
+	uint64_t final; // slots below this one are final: the news up to `cursor` have told all
+			// that will ever be told of them. 0: nothing can be said now (there are
+			// more news, or a state to be read; or the store recovers)
 	uint32_t answer_count, member_count, news_count; // news: with those of pages
 };

@@ -66,7 +66,8 @@ bool ledger_wire_reply(struct ledger_wire_reader *reader, const char *bytes, siz
 	       read_number(reader, &reply->writes) && read_number(reader, &reply->cursor) &&
 	       read_number(reader, &reply->newest) && read_number(reader, &reply->time_ms) &&
 	       read_number(reader, &reply->raw_ms) &&
-	       ledger_field_signed(reader, &reply->correction_ms) && read_counts(reader, reply) &&
+	       ledger_field_signed(reader, &reply->correction_ms) &&
+	       read_number(reader, &reply->final) && read_counts(reader, reply) &&
 	       ledger_field_end(reader);
 }
 
@@ -133,7 +134,8 @@ static bool read_verdict(struct ledger_wire_reader *r, struct ledger_answer *a)
 	case LEDGER_DONE:
 		if (a->kind == LEDGER_VIEW)
 			return read_view(r, &a->view);
-		return a->kind != LEDGER_READ || read_number(r, &a->next);
+		return a->kind != LEDGER_READ ||
+		       (read_number(r, &a->next) && read_number(r, &a->total));
 	default:
 		return true;
 	}

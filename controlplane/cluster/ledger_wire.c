@@ -179,7 +179,7 @@ static bool put_restore(struct ledger_wire_args *a, const struct ledger_entry *e
 {
 	const struct ledger_restore *r = &e->restore;
 	return put_line(a, e) && put_hex16(a, r->threshold) && put_hex16(a, r->floor) &&
-	       put_number(a, r->floor_rank) && put_number(a, r->fence);
+	       put_number(a, r->floor_rank) && put_number(a, r->fence) && put_number(a, r->final);
 }
 
 static bool put_entry(struct ledger_wire_args *args, const struct ledger_entry *entry)

@@ -54,7 +54,7 @@ local run, writes, appliance, entry_count = arg(), number(), number(), number()
 -- The book's own page: hash `meta`. Everything here is a number but for run and incarnations.
 local meta_fields = {'run', 'writes', 'epoch', 'recovering', 'since', 'missing', 'recovered',
 	'correction', 'seen', 'steady', 'news', 'conductor', 'conductor_is', 'fence', 'until', 'order',
-	'jumped'}
+	'jumped', 'final'}
 local meta = {}
 do
 	local found = call('HMGET', P .. 'meta', unpack(meta_fields))
@@ -119,7 +119,7 @@ end
 -- A reply without entries.
 local function refuse(verdict)
 	return table.concat({'1', verdict, 0, 0, 0, appliance, MEMBERS_NONE, 0, 0, 0, text(cursor),
-		text(meta.news), text(time), text(raw), text(meta.correction), 0, 0, 0}, ' ')
+		text(meta.news), text(time), text(raw), text(meta.correction), 0, 0, 0, 0}, ' ')
 end
 
 if self then
@@ -191,7 +191,7 @@ local function forget(n) -- what a number was before
 		local total = call('HGET', P .. 'n:' .. id, 't' .. n)
 		if total then
 			call('HINCRBY', P .. 'n:' .. id, 'before', total)
-			call('HDEL', P .. 'n:' .. id, 't' .. n, 'h' .. n, 'held' .. n)
+			call('HDEL', P .. 'n:' .. id, 't' .. n, 'h' .. n, 'held' .. n, 'z' .. n)
 			call('DEL', P .. 's:' .. id .. ':' .. n)
 		end
 	end

@@ -1,17 +1,42 @@
 -- What a member says of itself.
+local function keep_field(line, field, value)
+	line.f[field], line.changed[field] = value, value
+end
+
+-- Of slots, those that are neither told before nor late; and the tickets in them.
+local function timely(line, held)
+	local final, field, kept, count = format('%010x', meta.final), 'z' .. self.number, {}, 0
+	local last = line.f[field] or '0000000000'
+	for i = 1, #held, 16 do
+		local slot = sub(held, i, i + 9)
+		if slot > last then
+			last = slot
+			if slot >= final or meta.recovering == 1 then
+				kept[#kept + 1] = sub(held, i, i + 15)
+				count = count + tonumber(sub(held, i + 10, i + 15), 16)
+			end
+		end
+	end
+	keep_field(line, field, last)
+	return table.concat(kept), count
+end
+
 local function slots()
 	local id, held, sum = arg(), arg(), number()
 	local line = line_of(id)
 	if not line then
 		return UNKNOWN
 	end
-	call('RPUSH', P .. 's:' .. id .. ':' .. self.number, held)
 	local field = 't' .. self.number
 	if sum > tonumber(line.f[field] or 0) then
-		line.f[field] = text(sum)
-		line.changed[field] = text(sum)
+		keep_field(line, field, text(sum))
 	end
-	tell('4', id, self.number, text(sum), held)
+	local kept, count = timely(line, held)
+	if #kept > 0 then
+		call('RPUSH', P .. 's:' .. id .. ':' .. self.number, kept)
+		set(line, 'counted', line.counted + count)
+		tell('4', id, self.number, text(line.counted), kept)
+	end
 	return DONE
 end
 
@@ -21,8 +46,7 @@ local function config()
 	if not line then
 		return UNKNOWN
 	end
-	line.f['h' .. self.number] = hash
-	line.changed['h' .. self.number] = hash
+	keep_field(line, 'h' .. self.number, hash)
 	return DONE
 end
 
@@ -112,6 +136,7 @@ local function raise(line, threshold, asked, rank, is_lapse)
 	local to, has_moved = asked, threshold > line.threshold
 	if has_moved then
 		set(line, 'threshold', threshold)
+		meta.final = max(meta.final, tonumber(sub(threshold, 1, 10), 16))
 	end
 	if is_lapse then
 		drop_present(line, min_text(asked, line.threshold))

@@ -13,6 +13,17 @@ for i = 1, entry_count do
 end
 write_nodes()
 
+-- Slots below `final` are told, of everybody who lives. While what was lost is told again, it stands.
+if meta.recovering == 0 then
+	local least = floor(now / 10)
+	for _, n in ipairs(numbers) do
+		if members[n].is_live then
+			least = min(least, members[n].closed)
+		end
+	end
+	meta.final = max(meta.final, least)
+end
+
 local news, is_resync = {}, 0
 if cursor < max(meta.jumped, meta.news - NEWS_MAX) then
 	cursor, is_resync = meta.news, 1
@@ -29,9 +40,11 @@ call('HSET', P .. 'm:' .. self.number, 'version', 1, 'is', incarnation, 'batch',
 	self.left and 1 or 0)
 save_meta()
 
+local has_all = is_resync == 0 and cursor == meta.news and meta.recovering == 0
+local final = has_all and meta.final or 0
 local reply = {table.concat({'1', '1', is_skewed and 1 or 0, meta.recovering, is_resync, self.number,
 	meta.conductor, text(meta.fence), text(meta.epoch), text(meta.writes), text(cursor), text(meta.news),
-	text(time), text(raw), text(meta.correction), #answers, #numbers, #pages + #news}, ' ')}
+	text(time), text(raw), text(meta.correction), text(final), #answers, #numbers, #pages + #news}, ' ')}
 for _, answer in ipairs(answers) do
 	reply[#reply + 1] = answer
 end

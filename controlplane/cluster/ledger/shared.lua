@@ -114,7 +114,7 @@ local function read()
 	if line == nil then
 		return UNKNOWN
 	end
-	local count = 0
+	local count, sum = 0, text(line and line.counted or 0)
 	local function item(...)
 		pages[#pages + 1] = '0 ' .. table.concat({...}, ' ')
 	end
@@ -132,7 +132,6 @@ local function read()
 		count = #items
 	elseif what == '4' then
 		local items = call('LRANGE', P .. 's:' .. id .. ':' .. member, -from - PAGE_MAX, -from - 1)
-		local sum = line.f['t' .. member] or '0'
 		for _, held in ipairs(items) do
 			item('4', id, member, sum, held)
 		end
@@ -145,12 +144,12 @@ local function read()
 			count = count + 1
 		end
 	end
-	return DONE .. ' ' .. (count < PAGE_MAX and 0 or text(from + count))
+	return table.concat({DONE, count < PAGE_MAX and 0 or text(from + count), sum}, ' ')
 end
 
 -- After a loss.
 local function restore()
-	local id, to, low, rank, seen_fence = arg(), arg(), arg(), number(), number()
+	local id, to, low, rank, seen_fence, final = arg(), arg(), arg(), number(), number(), number()
 	if meta.recovering == 0 then
 		return REFUSED
 	end
@@ -159,6 +158,7 @@ local function restore()
 		meta.conductor, meta.conductor_is, meta['until'] = MEMBERS_NONE, '', 0
 		is_conductor = false
 	end
+	meta.final = max(meta.final, final)
 	if id == '00000000' then
 		return DONE
 	end

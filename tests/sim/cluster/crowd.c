@@ -115,7 +115,7 @@ static void slots(struct crowd *c, struct crowd_member *m, struct ledger_entry *
 	e->kind = LEDGER_SLOTS;
 	e->line = line_ids[line];
 	e->slots.count = (uint32_t)crowd_random(c, 3) + 1;
-	const uint64_t slot = cluster_ms(c) / PLACE_SLOT_MS - 300 + crowd_random(c, 200);
+	const uint64_t slot = cluster_ms(c) / PLACE_SLOT_MS - 100 + crowd_random(c, 120);
 	for (uint32_t i = 0; i < e->slots.count; i++) {
 		const uint64_t tickets = crowd_random(c, 2) + 1;
 		e->slots.held[i] = (slot + i) << 24 | tickets;
@@ -246,7 +246,7 @@ static void restore(struct crowd *c, struct ledger_entry *e)
 	e->line = chance(c, 300) ? 0 : line_ids[crowd_random(c, CROWD_LINES)];
 	const uint64_t slot = cluster_ms(c) / PLACE_SLOT_MS - crowd_random(c, 500);
 	e->restore = (struct ledger_restore){place_key(slot, 0, 0), place_key(slot - 100, 0, 0),
-		crowd_random(c, 40), crowd_random(c, 9)};
+		crowd_random(c, 40), crowd_random(c, 9), slot};
 }
 
 static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e)
@@ -325,7 +325,7 @@ static void make(struct crowd *c, struct crowd_member *m)
 	b->cursor = m->cursor;
 	m->applied = chance(c, 500) ? m->cursor : m->applied;
 	b->applied = m->applied;
-	b->closed = b->time_ms / PLACE_SLOT_MS - 20;
+	b->closed = b->time_ms / PLACE_SLOT_MS - crowd_random(c, 100);
 	memcpy(b->run, c->run, sizeof(b->run));
 	b->writes = m->writes;
 	b->count = c->is_single ? 1 : (uint32_t)crowd_random(c, CROWD_ENTRIES + 1);

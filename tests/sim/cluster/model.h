@@ -83,6 +83,7 @@ struct model_node {
 	MODEL_LIST(uint64_t) came_keys; // that the conductor has not asked for
 	uint64_t admitted, directs, undone, ended, expired, came;
 	uint64_t totals[LEDGER_MEMBERS_MAX], before, config[LEDGER_MEMBERS_MAX];
+	uint64_t last[LEDGER_MEMBERS_MAX], counted; // last: slot told of
 	MODEL_LIST(struct model_visitor) visitors;
 	MODEL_LIST(struct model_place) present;
 	MODEL_LIST(struct model_place) left;
@@ -118,7 +119,7 @@ struct model {
 	// The book's own page.
 	char run[LEDGER_RUN_BYTES + 1];
 	uint64_t writes, epoch, since_ms, recovered_ms, seen_ms, steady_ms, news, fence, until_ms,
-		order, jumped;
+		order, jumped, final;
 	int64_t correction_ms;
 	bool is_recovering, is_missing;
 	uint8_t conductor;

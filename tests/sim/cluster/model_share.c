@@ -21,11 +21,28 @@ static void print_words(struct model_text *text, const uint64_t *words, uint32_t
 }
 
 static void print_slots(struct model_text *text, const struct model_node *line, uint8_t member,
-	const uint64_t *held, uint32_t count)
+	const struct model_slots *slots)
 {
 	model_print(text, "%d %08" PRIx32 " %u %" PRIu64 " ", LEDGER_NEWS_SLOTS, line->id, member,
-		line->totals[member]);
-	print_words(text, held, count);
+		line->counted);
+	print_words(text, slots->held, slots->count);
+}
+
+// Those that are neither told before nor late.
+static struct model_slots timely(
+	struct model *m, struct model_node *line, const struct ledger_slots *slots)
+{
+	struct model_slots kept = {0};
+	uint64_t *last = &line->last[m->self];
+	for (uint32_t i = 0; i < slots->count; i++) {
+		const uint64_t slot = slots->held[i] >> 24;
+		if (slot > *last && (slot >= m->final || m->is_recovering)) {
+			kept.held[kept.count++] = slots->held[i];
+			line->counted += slots->held[i] & 0xffffff;
+		}
+		*last = slot > *last ? slot : *last;
+	}
+	return kept;
 }
 
 static enum ledger_verdict slots(struct model *m, const struct ledger_entry *e)
@@ -33,15 +50,14 @@ static enum ledger_verdict slots(struct model *m, const struct ledger_entry *e)
 	struct model_node *line = model_line(m, e->line);
 	if (!line)
 		return LEDGER_UNKNOWN;
-	struct model_slots slots = {.count = e->slots.count};
-	memcpy(slots.held, e->slots.held, sizeof(slots.held));
-	MODEL_ADD(line->slots[m->self], slots);
 	if (e->slots.total > line->totals[m->self])
 		line->totals[m->self] = e->slots.total;
+	const struct model_slots kept = timely(m, line, &e->slots);
+	if (kept.count == 0)
+		return LEDGER_DONE;
+	MODEL_ADD(line->slots[m->self], kept);
 	struct model_text text = {0};
-	model_print(&text, "%d %08" PRIx32 " %u %" PRIu64 " ", LEDGER_NEWS_SLOTS, line->id, m->self,
-		e->slots.total);
-	print_words(&text, e->slots.held, e->slots.count);
+	print_slots(&text, line, m->self, &kept);
 	model_tell(m, "%s", text.at);
 	free(text.at);
 	return LEDGER_DONE;
@@ -146,6 +162,8 @@ static bool raise_line(
 	bool has_moved = threshold > line->threshold;
 	if (has_moved)
 		line->threshold = threshold;
+	if (has_moved && place_slot(threshold) > m->final)
+		m->final = place_slot(threshold);
 	for (uint32_t i = 0; i < line->present.count; i++) {
 		if (line->present.at[i].key < floor)
 			floor = line->present.at[i].key;
@@ -444,9 +462,8 @@ static uint64_t read_slots(struct model *m, struct model_node *line, const struc
 	const uint64_t end = count > r->from ? count - r->from : 0;
 	const uint64_t start = end > LEDGER_PAGE_MAX ? end - LEDGER_PAGE_MAX : 0;
 	for (uint64_t i = start; i < end; i++) {
-		const struct model_slots *s = &line->slots[r->member].at[i];
 		begin_item(m);
-		print_slots(&m->pages, line, r->member, s->held, s->count);
+		print_slots(&m->pages, line, r->member, &line->slots[r->member].at[i]);
 		model_print(&m->pages, "\n");
 	}
 	return end - start;
@@ -489,7 +506,8 @@ static void read_page(struct model *m, const struct ledger_entry *e, struct mode
 	} else if (r->what == LEDGER_NEWS_RECORD) {
 		count = read_records(m, r);
 	}
-	model_print(answer, "%d %" PRIu64, LEDGER_DONE, count < LEDGER_PAGE_MAX ? 0 : end);
+	model_print(answer, "%d %" PRIu64 " %" PRIu64, LEDGER_DONE,
+		count < LEDGER_PAGE_MAX ? 0 : end, line ? line->counted : 0);
 }
 
 static enum ledger_verdict restore(struct model *m, const struct ledger_entry *e)
@@ -502,6 +520,8 @@ static enum ledger_verdict restore(struct model *m, const struct ledger_entry *e
 		m->conductor_is = m->until_ms = 0;
 		m->is_conductor = false;
 	}
+	if (e->restore.final > m->final)
+		m->final = e->restore.final;
 	if (e->line == 0)
 		return LEDGER_DONE;
 	struct model_node *line = model_line(m, e->line);

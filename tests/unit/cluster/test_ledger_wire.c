@@ -100,6 +100,9 @@ static struct ledger_entry largest(uint8_t kind)
 	case LEDGER_CORRECTION:
 		e.correction_ms = 1 - (1ll << 53);
 		break;
+	case LEDGER_RESTORE:
+		e.restore.floor_rank = e.restore.fence = e.restore.final = (1ull << 53) - 1;
+		break;
 	default:
 		break;
 	}
@@ -149,6 +152,7 @@ static void limits_of_the_header_hold(void **state)
 		{.kind = LEDGER_GATHERED, .gathered = {.count = LEDGER_IDS_MAX + 1}},
 		{.kind = LEDGER_RECORD, .record = {.len = LEDGER_BLOB_MAX + 1}},
 		{.kind = LEDGER_RECORD, .record = {.type = 16}},
+		{.kind = LEDGER_RESTORE, .restore = {.final = 1ull << 53}},
 		{.kind = LEDGER_CORRECTION, .correction_ms = 1ll << 53}};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		batch = batch_of(&bad[i], 1);
@@ -159,7 +163,9 @@ static void limits_of_the_header_hold(void **state)
 	assert_false(encode(&batch, &args));
 }
 
-#define HEAD "1 1 0 0 0 2 64 3 0 99 11 12 1764500000123 1764500000000 -123 "
+#define HEAD \
+	"1 1 0 0 0 2 64 3 0 99 11 12 1764500000123 1764500000000 -123 " \
+	"176450000012 "
 
 static const struct {
 	const char *what, *bytes;
@@ -168,15 +174,15 @@ static const struct {
 	{"whole", HEAD "0 0 0", true},
 	{"with a line behind it", HEAD "1 0 0\n1 3", true},
 	{"nothing", "", false},
-	{"another version", "2 1 0 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0", false},
-	{"no such verdict", "1 5 0 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0", false},
-	{"no verdict", "1 0 0 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0", false},
-	{"a flag of 2", "1 1 2 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0", false},
-	{"a number too large", "1 1 0 0 0 65 64 3 0 99 11 12 1 1 0 0 0 0", false},
-	{"a needless zero", "1 1 0 0 0 02 64 3 0 99 11 12 1 1 0 0 0 0", false},
-	{"2^53 - 1", "1 1 0 0 0 2 64 9007199254740991 0 99 11 12 1 1 0 0 0 0", true},
-	{"2^53", "1 1 0 0 0 2 64 9007199254740992 0 99 11 12 1 1 0 0 0 0", false},
-	{"beyond 64 bits", "1 1 0 0 0 2 64 99999999999999999999 0 99 11 12 1 1 0 0 0 0", false},
+	{"another version", "2 1 0 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0 0", false},
+	{"no such verdict", "1 5 0 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0 0", false},
+	{"no verdict", "1 0 0 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0 0", false},
+	{"a flag of 2", "1 1 2 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0 0", false},
+	{"a number too large", "1 1 0 0 0 65 64 3 0 99 11 12 1 1 0 0 0 0 0", false},
+	{"a needless zero", "1 1 0 0 0 02 64 3 0 99 11 12 1 1 0 0 0 0 0", false},
+	{"2^53 - 1", "1 1 0 0 0 2 64 9007199254740991 0 99 11 12 1 1 0 0 0 0 0", true},
+	{"2^53", "1 1 0 0 0 2 64 9007199254740992 0 99 11 12 1 1 0 0 0 0 0", false},
+	{"beyond 64 bits", "1 1 0 0 0 2 64 99999999999999999999 0 99 11 12 1 1 0 0 0 0 0", false},
 	{"most answers", HEAD "1024 64 0", true},
 	{"an answer more", HEAD "1025 0 0", false},
 	{"a member more", HEAD "0 65 0", false},
@@ -210,6 +216,7 @@ static void a_head_says_what_it_says(void **state)
 	assert_int_equal(reply.writes, 99);
 	assert_int_equal(reply.newest, 12);
 	assert_int_equal(reply.correction_ms, -123);
+	assert_int_equal(reply.final, 176450000012);
 	assert_int_equal(reply.answer_count, 4);
 	assert_int_equal(reply.member_count, 5);
 	assert_int_equal(reply.news_count, 6);
@@ -237,8 +244,8 @@ static const struct {
 	{"4 7 1", false},
 	{"16 1", true}, // a code spent
 	{"10 1", false},
-	{"19 7 64", true}, // a page
-	{"19 7", false},
+	{"19 7 64 1000", true}, // a page
+	{"19 7 64", false},
 	{"0 7", false},
 	{"22 7", true}, // a hold
 	{"23 7", false},
