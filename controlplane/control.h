@@ -46,6 +46,7 @@ struct certificates;
 struct codes;
 struct codes_lists;
 struct engine;
+struct ranks;
 
 #define CONTROL_SERVERS_MAX 1024u // addresses of all origins
 #define CONTROL_TICK_MS 20 // at least so often; sooner when claims come
@@ -87,6 +88,7 @@ struct control_room {
 	uint8_t salt_bytes; // 0: that of the configuration
 
 	// Of a cluster (appliance/).
+	struct ranks *ranks; // of all appliances
 	bool was_away; // went by on_store_loss when last looked at
 	uint64_t admitted_at[TALLY_SECONDS]; // by the second: how many were admitted until then
 	double admit_rate; // by these

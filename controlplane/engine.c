@@ -23,6 +23,23 @@ static void have_changed(struct control *c)
 	(void)c;
 }
 
+static int begin(struct control *c, struct control_room *room)
+{
+	(void)c, (void)room;
+	return 0;
+}
+
+static void end(struct control_room *room)
+{
+	(void)room;
+}
+
+static bool share(struct control *c, const struct control_room *room)
+{
+	(void)c, (void)room;
+	return true;
+}
+
 static bool is_busy(const struct control *c)
 {
 	return claims_is_busy(c->claims);
@@ -51,6 +68,9 @@ const struct engine engine_alone = {.room = room_for_claims,
 	.turn = take_turn,
 	.refused = take_refused,
 	.changed = have_changed,
+	.begin = begin,
+	.end = end,
+	.share = share,
 	.is_busy = is_busy,
 	.look = look,
 	.passed = passed,

@@ -21,6 +21,12 @@ struct engine {
 	void (*refused)(struct control *c, const struct worker_refused *refused, uint64_t now_ms);
 	// Rooms, their limits, states or modes are others now.
 	void (*changed)(struct control *c);
+	// A line begins, which has a place in the file, or is given up. Returns 0 or -errno.
+	int (*begin)(struct control *c, struct control_room *room);
+	void (*end)(struct control_room *room);
+	// Commands said something of a room that others are to know. Returns false if they cannot
+	// be told now.
+	bool (*share)(struct control *c, const struct control_room *room);
 	// Whether something is in flight that a reload has to wait for.
 	bool (*is_busy)(const struct control *c);
 	// How a line stands.

@@ -3,7 +3,6 @@
 
 #include "controlplane/rooms.h"
 
-#include "controlplane/appliance/appliance.h"
 #include "controlplane/doors.h"
 #include "controlplane/engine.h"
 #include "controlplane/log.h"
@@ -230,11 +229,20 @@ static int begin_room(struct control *c, struct control_room *room)
 	room->line = place_file_line(c->places, room->line_id);
 	if (!room->line)
 		return -ENOSPC;
+	int ret = c->engine->begin(c, room);
+	if (ret < 0)
+		return ret;
 	doors_restore(c, room);
 	place_begin(room->line, now_ms / PLACE_SLOT_MS);
 	keep(room, now_ms);
 	room->controller = controller_create(&limits, &bounds, room->line, now_ms);
 	return room->controller ? 0 : -ENOMEM;
+}
+
+static void end_room(struct control *c, struct control_room *room)
+{
+	controller_destroy(room->controller);
+	c->engine->end(room);
 }
 
 // Tell the claims of rooms and, behind them, of those of `also` that are not among them.
@@ -258,12 +266,12 @@ static void tell_claims(struct control *c, struct control_room *rooms, uint32_t 
 }
 
 // Destroy the controllers of those rooms that are not among `kept`, and free the list.
-static void let_go(
-	struct control_room *rooms, uint32_t count, struct control_room *kept, uint32_t kept_count)
+static void let_go(struct control *c, struct control_room *rooms, uint32_t count,
+	struct control_room *kept, uint32_t kept_count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (!find_line(kept, kept_count, rooms[i].line_id))
-			controller_destroy(rooms[i].controller);
+			end_room(c, &rooms[i]);
 		doors_free(&rooms[i]);
 	}
 	free(rooms);
@@ -357,7 +365,7 @@ int rooms_set(struct control *c)
 	if (ret == 0 && (ret = begin_rooms(c, rooms, count)) < 0)
 		pools_drop(c, &pools);
 	if (ret < 0) {
-		let_go(rooms, count, before, before_count);
+		let_go(c, rooms, count, before, before_count);
 		return ret;
 	}
 	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
@@ -371,7 +379,7 @@ int rooms_set(struct control *c)
 	c->rooms = rooms;
 	c->room_count = count;
 	tell_claims(c, rooms, count, NULL, 0);
-	let_go(before, before_count, rooms, count);
+	let_go(c, before, before_count, rooms, count);
 	pools_take(c, &pools);
 	c->engine->changed(c);
 	return 0;
@@ -396,7 +404,7 @@ void rooms_changed(struct control *c, struct control_room *room)
 	if (!store_put(c->store, &record))
 		log_error("room %s: the command is in force, but the store took no record of it",
 			room->config->name);
-	if (c->appliance && !appliance_share_room(c, room))
+	if (!c->engine->share(c, room))
 		log_error("room %s: the command is in force here; the others do not know of it",
 			room->config->name);
 	rooms_apply(c, room);
@@ -416,7 +424,7 @@ void rooms_apply(struct control *c, struct control_room *room)
 void rooms_destroy(struct control *c)
 {
 	for (uint32_t i = 0; i < c->room_count; i++) {
-		controller_destroy(c->rooms[i].controller);
+		end_room(c, &c->rooms[i]);
 		doors_free(&c->rooms[i]);
 	}
 	free(c->rooms);

@@ -407,8 +407,10 @@ json_t *show_origin(struct control *c)
 
 json_t *show_secrets(struct control *c)
 {
-	static const char *const states[] = {
-		[SECRETS_NEXT] = "next", [SECRETS_CURRENT] = "current", [SECRETS_OLD] = "old", [SECRETS_TOLD] = "told"};
+	static const char *const states[] = {[SECRETS_NEXT] = "next",
+		[SECRETS_CURRENT] = "current",
+		[SECRETS_OLD] = "old",
+		[SECRETS_TOLD] = "told"};
 	struct secrets_view views[SECRETS_MAX];
 	uint32_t count = secrets_list(c->secrets, views);
 	json_t *list = json_array();

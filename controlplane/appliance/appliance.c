@@ -1,9 +1,9 @@
-// Link, member, conductor and what is shared, tied together. The link's events and the engine's turns
-// are the only ways in; what member and shared want done comes back by their seams.
+// Link, member, conductor and what is shared, tied together. The link's events and the engine's
+// turns are the only ways in; what member and shared want done comes back by their seams.
 //
-// A reply is followed by a turn at once, so that claims that came while a batch was in flight wait no
-// longer than that. Snapshots that records ask for are made when the member is about to say that its
-// workers go by them (barrier), not one for each.
+// A reply is followed by a turn at once, so that claims that came while a batch was in flight wait
+// no longer than that. Snapshots that records ask for are made when the member is about to say that
+// its workers go by them (barrier), not one for each.
 
 #include "controlplane/appliance/inside.h"
 
@@ -61,8 +61,8 @@ static void write_number(const struct control *c, uint8_t number)
 	char beside[PATH_MAX];
 	snprintf(beside, sizeof(beside), "%s.new", path);
 	const int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	bool is_written = fd >= 0 && dprintf(fd, "%u %s\n", number,
-					     c->started->cluster->appliance) > 0;
+	bool is_written =
+		fd >= 0 && dprintf(fd, "%u %s\n", number, c->started->cluster->appliance) > 0;
 	is_written = is_written && fsync(fd) == 0;
 	if (fd >= 0)
 		close(fd);
@@ -438,6 +438,11 @@ static int wait_for_ledger(struct control *c)
 	while (a->status.appliance == LEDGER_MEMBERS_MAX || !a->has_begun ||
 		!shared_is_ready(a->shared)) {
 		const uint64_t now_us = clock_monotonic_us();
+		if (shared_is_foreign(a->shared)) {
+			log_error("cluster.key_file: %s is not the key of this cluster",
+				c->started->cluster->key_file);
+			return -EKEYREJECTED;
+		}
 		if (a->status.is_name_taken && now_us - began_us > APPLIANCE_NAME_MS * 1000ull) {
 			log_error("cluster.appliance: %s is the name of another appliance, "
 				  "which is alive",
@@ -446,8 +451,8 @@ static int wait_for_ledger(struct control *c)
 		}
 		if (is_known(c) && !a->status.is_connected &&
 			now_us - began_us > APPLIANCE_WAIT_MS * 1000ull) {
-			log_warning("store: %s; starting with what is known, as %s", reason_to_wait(c),
-				"`on_store_loss` says");
+			log_warning("store: %s; starting with what is known, as %s",
+				reason_to_wait(c), "`on_store_loss` says");
 			return 0;
 		}
 		if (now_us - said_us > STILL_WAITING_MS * 1000ull) {

@@ -1,5 +1,6 @@
-// Appliance: control's side of a cluster. It puts together what knows nothing of each other: the link
-// to Redis, the member that speaks to the ledger, its conductor, what is shared, and the rooms.
+// Appliance: control's side of a cluster. It puts together what knows nothing of each other: the
+// link to Redis, the member that speaks to the ledger, its conductor, what is shared, and the
+// rooms.
 //
 //   turn.c ─▶ appliance_engine ─▶ member ─▶ ledger_wire ─▶ link ─▶ Redis
 //   workers ◀─ answers, words ◀── member ◀── replies, news ◀── link
@@ -26,8 +27,8 @@ bool appliance_is_wanted(const struct config *config);
 // there. c->appliance and c->engine are set. Returns 0 or -errno, logged.
 int appliance_create(struct control *c);
 
-// Wait until the ledger has given this appliance its number and cluster time, and all that is shared
-// has been read. Who knows its number and a secret of the cluster from before waits
+// Wait until the ledger has given this appliance its number and cluster time, and all that is
+// shared has been read. Who knows its number and a secret of the cluster from before waits
 // APPLIANCE_WAIT_MS and then goes on by itself; others wait on. Before rooms are made and workers
 // started; runs the loop.
 // Returns 0 or -errno, logged: -EEXIST another live appliance has this name.
@@ -55,10 +56,6 @@ bool appliance_can_share(const struct control *c);
 // Commands. As of secrets.h.
 int appliance_rotate(struct control *c, uint64_t ttl_s, uint64_t now_s);
 int appliance_revoke(struct control *c, uint8_t id, uint64_t now_s);
-
-// A command changed a room: let all know. Returns false if the ledger takes nothing now; then
-// nothing has changed anywhere.
-bool appliance_share_room(struct control *c, const struct control_room *room);
 
 // For `show`. New references.
 json_t *appliance_show(struct control *c);

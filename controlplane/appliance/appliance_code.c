@@ -2,8 +2,8 @@
 
 #include "controlplane/appliance/inside.h"
 
-bool appliance_code(
-	void *ctx, const struct claim *claim, struct claim_answer *answer, struct ledger_entry *entry)
+bool appliance_code(void *ctx, const struct claim *claim, struct claim_answer *answer,
+	struct ledger_entry *entry)
 {
 	(void)ctx, (void)claim, (void)answer, (void)entry;
 	return false;

@@ -1,5 +1,5 @@
-// The engine of one appliance of several: claims go to the member, and what is to be known of a line
-// is what the ledger last said of it.
+// The engine of one appliance of several: claims go to the member, and what is to be known of a
+// line is what the ledger last said of it.
 
 #include "controlplane/appliance/inside.h"
 
@@ -34,11 +34,10 @@ static void take_turn(
 		store_begin(c->store, now_ms);
 }
 
-static void take_refused(
-	struct control *c, const struct worker_refused *refused, uint64_t now_ms)
+static void take_refused(struct control *c, const struct worker_refused *refused, uint64_t now_ms)
 {
-	member_refused(c->appliance->member, refused->line_id, refused->key, refused->poll_after,
-		now_ms);
+	member_refused(
+		c->appliance->member, refused->line_id, refused->key, refused->poll_after, now_ms);
 }
 
 static bool is_busy(const struct control *c)
@@ -88,10 +87,26 @@ static bool release(struct control *c, struct control_room *room, uint64_t peopl
 	       shared_put_release(c->appliance->shared, room->line_id, people, now_ms);
 }
 
+static bool share(struct control *c, const struct control_room *room)
+{
+	struct shared_room said = {.line_id = room->line_id,
+		.state = room->state_override,
+		.mode = room->mode_override,
+		.opened_ms = room->schedule.opened_ms,
+		.opened_at_ms = room->schedule.opened_at_ms,
+		.salt_bytes = room->salt_bytes};
+	memcpy(said.salt, room->salt, sizeof(said.salt));
+	memcpy(said.message, room->message, sizeof(said.message));
+	return appliance_can_share(c) && shared_put_room(c->appliance->shared, &said);
+}
+
 const struct engine appliance_engine = {.room = room_for_claims,
 	.turn = take_turn,
 	.refused = take_refused,
 	.changed = appliance_set_lines,
+	.begin = appliance_begin_line,
+	.end = appliance_end_line,
+	.share = share,
 	.is_busy = is_busy,
 	.look = look,
 	.passed = passed,
@@ -151,7 +166,7 @@ static void give_rooms(struct control *c)
 				     room->mode_override != STORE_AS_CONFIGURED ||
 				     room->message[0] || room->salt_bytes;
 		if (!room->lane && is_said && !shared_has_room(c->appliance->shared, room->line_id))
-			appliance_share_room(c, room);
+			share(c, room);
 	}
 }
 
@@ -187,24 +202,10 @@ bool appliance_can_share(const struct control *c)
 int appliance_rotate(struct control *c, uint64_t ttl_s, uint64_t now_s)
 {
 	return !appliance_can_share(c) ? -EAGAIN
-					    : shared_rotate(c->appliance->shared, ttl_s, now_s);
+				       : shared_rotate(c->appliance->shared, ttl_s, now_s);
 }
 
 int appliance_revoke(struct control *c, uint8_t id, uint64_t now_s)
 {
-	return !appliance_can_share(c) ? -EAGAIN
-					    : shared_revoke(c->appliance->shared, id, now_s);
-}
-
-bool appliance_share_room(struct control *c, const struct control_room *room)
-{
-	struct shared_room said = {.line_id = room->line_id,
-		.state = room->state_override,
-		.mode = room->mode_override,
-		.opened_ms = room->schedule.opened_ms,
-		.opened_at_ms = room->schedule.opened_at_ms,
-		.salt_bytes = room->salt_bytes};
-	memcpy(said.salt, room->salt, sizeof(said.salt));
-	memcpy(said.message, room->message, sizeof(said.message));
-	return appliance_can_share(c) && shared_put_room(c->appliance->shared, &said);
+	return !appliance_can_share(c) ? -EAGAIN : shared_revoke(c->appliance->shared, id, now_s);
 }

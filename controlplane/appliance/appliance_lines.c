@@ -5,19 +5,22 @@
 //               └─ room//final ─┬─ final    (the room's own line)
 //                               └─ final/members
 //
-// The hash says what every appliance has to have configured alike for the line: its room, its lanes,
-// its pool. Commands are not in it, they are shared otherwise.
+// The hash says what every appliance has to have configured alike for the line: its room, its
+// lanes, its pool. Commands are not in it, they are shared otherwise.
 
 #include "controlplane/appliance/inside.h"
 
 #include "controlplane/log.h"
 #include "controlplane/rooms.h"
+#include "dataplane/gate/ranks.h"
 
 #include <xxhash.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define TEXT_BYTES 4096u // of what is hashed of a room, without its lanes
 
@@ -175,6 +178,7 @@ static void add_line(
 	const bool is_still = rooms_is_still(room);
 	n->lines[n->line_count++] = (struct member_line){.line_id = room->line_id,
 		.line = room->line,
+		.ranks = room->ranks,
 		.node = node,
 		.state = state,
 		.on_loss = on_loss[room->config->on_store_loss],
@@ -195,6 +199,27 @@ void appliance_nodes_fill(const struct control *c, struct appliance_nodes *n)
 			add_room(c, &c->rooms[i], n);
 	for (uint32_t i = 0; i < c->room_count; i++)
 		add_line(c, &c->rooms[i], n);
+}
+
+// Pages that no ticket has touched cost nothing.
+int appliance_begin_line(struct control *c, struct control_room *room)
+{
+	(void)c;
+	const size_t bytes = ranks_bytes(APPLIANCE_RANKS);
+	void *memory =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return -ENOMEM;
+	room->ranks = ranks_init(memory, APPLIANCE_RANKS);
+	place_share(room->line, room->ranks);
+	return 0;
+}
+
+void appliance_end_line(struct control_room *room)
+{
+	if (room->ranks)
+		munmap(room->ranks, ranks_bytes(APPLIANCE_RANKS));
+	room->ranks = NULL;
 }
 
 void appliance_set_lines(struct control *c)

@@ -47,7 +47,7 @@ static json_t *show_store_link(struct control *c)
 	for (uint32_t i = 0; i < link->warnings.count; i++)
 		append(warnings, json_string(link->warnings.texts[i]));
 	set(store, "state",
-		json_string(!a->status.is_away          ? "there"
+		json_string(!a->status.is_away        ? "there"
 			    : a->status.is_recovering ? "recovering"
 						      : "away"));
 	set(store, "away_since", seconds(a->status.away_since_ms));
@@ -60,7 +60,7 @@ static json_t *show_store_link(struct control *c)
 	set(store, "lost", number(link->lost_total));
 	set(store, "round_trip_ms", number(a->status.round_trip_ms));
 	set(store, "error",
-		link->error[0]   ? json_string(link->error)
+		link->error[0]  ? json_string(link->error)
 		: a->failure[0] ? json_string(a->failure)
 				: json_null());
 	set(store, "warnings", warnings);
@@ -171,8 +171,8 @@ json_t *appliance_show(struct control *c)
 }
 
 void appliance_add_counters(struct control *c, json_t *list,
-	void (*add)(json_t *list, const char *part, const char *name, const char *text,
-		uint64_t value))
+	void (*add)(
+		json_t *list, const char *part, const char *name, const char *text, uint64_t value))
 {
 	const struct member_counters *counters = member_counters(c->appliance->member);
 	const struct link_status *link = link_status(c->appliance->link);

@@ -9,6 +9,8 @@
 #include "controlplane/link/link.h"
 
 #define APPLIANCE_PREFIX_BYTES 64u
+#define APPLIANCE_RANKS \
+	(1u << 20) // slots with tickets that a line can tell apart, of all appliances
 
 struct appliance {
 	struct seal *seal;
@@ -46,3 +48,7 @@ struct appliance_nodes {
 	uint32_t line_count, node_count, conducted_count;
 };
 void appliance_nodes_fill(const struct control *c, struct appliance_nodes *nodes);
+
+// As of engine.h: appliance_lines.c
+int appliance_begin_line(struct control *c, struct control_room *room);
+void appliance_end_line(struct control_room *room);

@@ -1,6 +1,6 @@
 // A copy of each record as it came, sealed where it was sealed, for when the ledger has lost it;
-// and what is in it goes at once where it is used. Nothing is acted upon that was only wished for: a
-// command puts a record, and goes by it when the ledger tells it back, like everybody.
+// and what is in it goes at once where it is used. Nothing is acted upon that was only wished for:
+// a command puts a record, and goes by it when the ledger tells it back, like everybody.
 
 #include "controlplane/appliance/shared.h"
 
@@ -21,6 +21,7 @@ struct copy {
 	uint8_t type;
 	uint32_t id, len;
 	bool is_told; // since the resync began
+	bool is_kept; // a secret that could be read
 	uint8_t *bytes;
 };
 
@@ -39,6 +40,7 @@ struct shared {
 	uint32_t count, max;
 	uint32_t restored; // copies put again, of those
 	bool is_resyncing, is_resynced;
+	bool is_foreign; // a secret could not be opened
 	bool has_keys_changed; // to be published when the resync is over, and one signs
 	uint8_t told; // the secret that all are to know; 0: none
 	uint64_t told_ttl_s, told_cursor, told_since_s; // of it; cursor 0: not known yet
@@ -110,8 +112,9 @@ static void forget(struct shared *s, struct copy *copy)
 	s->restored = 0;
 }
 
-// Keep a copy. Without memory for it, it is one less to write back after a loss.
-static void keep(struct shared *s, uint8_t type, uint32_t id, const uint8_t *bytes, uint32_t len)
+// Returns NULL without memory for it: then it is not gone by.
+static struct copy *keep(
+	struct shared *s, uint8_t type, uint32_t id, const uint8_t *bytes, uint32_t len)
 {
 	struct copy *copy = find(s, type, id);
 	uint8_t *own = malloc(len);
@@ -125,7 +128,7 @@ static void keep(struct shared *s, uint8_t type, uint32_t id, const uint8_t *byt
 	}
 	if (!own || (!copy && s->count == s->max)) {
 		free(own);
-		return;
+		return NULL;
 	}
 	memcpy(own, bytes, len);
 	if (copy)
@@ -133,6 +136,7 @@ static void keep(struct shared *s, uint8_t type, uint32_t id, const uint8_t *byt
 	else
 		copy = &s->copies[s->count++];
 	*copy = (struct copy){.type = type, .id = id, .len = len, .is_told = true, .bytes = own};
+	return copy;
 }
 
 static bool put(struct shared *s, uint8_t type, uint32_t id, const uint8_t *bytes, uint32_t len,
@@ -175,6 +179,7 @@ static bool open_sealed(struct shared *s, const struct copy *copy, uint8_t *plai
 	explicit_bzero(all, sizeof(all));
 	if (is_open || result == SEAL_OPEN)
 		return is_open;
+	s->is_foreign |= copy->type == SHARED_SECRET;
 	snprintf(text, sizeof(text), "%s %u of the cluster %s", names[copy->type], copy->id,
 		seal_result_text(result));
 	s->seams.say(s->seams.ctx, text);
@@ -196,8 +201,7 @@ static bool read_secret(struct shared *s, const struct copy *copy, struct secret
 {
 	uint8_t plain[SECRET_BYTES];
 	*r = (struct secret_record){.of = {.id = (uint8_t)copy->id}};
-	if (copy->id == 0 || copy->id > SECRETS_MAX ||
-		!open_sealed(s, copy, plain, sizeof(plain)))
+	if (copy->id == 0 || copy->id > SECRETS_MAX || !open_sealed(s, copy, plain, sizeof(plain)))
 		return false;
 	r->state = plain[1];
 	const uint8_t *at = get_u64(plain + 2, &r->of.created_s);
@@ -210,10 +214,11 @@ static bool read_secret(struct shared *s, const struct copy *copy, struct secret
 
 // --- what came
 
-static void take_secret(struct shared *s, const struct copy *copy)
+static void take_secret(struct shared *s, struct copy *copy)
 {
 	struct secret_record r;
 	if (read_secret(s, copy, &r)) {
+		copy->is_kept = true;
 		s->has_keys_changed |= secrets_keep(s->secrets, &r.of, r.state);
 		if (r.state == SECRETS_TOLD) {
 			s->told = r.of.id;
@@ -278,9 +283,11 @@ static bool has_current(const struct shared *s)
 {
 	struct secrets_view views[SECRETS_MAX];
 	const uint32_t count = secrets_list(s->secrets, views);
-	for (uint32_t i = 0; i < count; i++)
-		if (views[i].state == SECRETS_CURRENT && find(s, SHARED_SECRET, views[i].id))
+	for (uint32_t i = 0; i < count; i++) {
+		const struct copy *copy = find(s, SHARED_SECRET, views[i].id);
+		if (views[i].state == SECRETS_CURRENT && copy && copy->is_kept)
 			return true;
+	}
 	return false;
 }
 
@@ -300,22 +307,22 @@ void shared_take(struct shared *s, uint8_t type, uint32_t id, const uint8_t *byt
 		publish(s);
 		return;
 	}
-	const struct copy *before = find(s, type, id);
-	const bool is_same =
-		before && before->len == len && memcmp(before->bytes, bytes, len) == 0;
-	keep(s, type, id, bytes, len);
-	const struct copy copy = {
-		.type = type, .id = id, .len = len, .bytes = (uint8_t *)(uintptr_t)bytes};
-	if (is_same)
+	struct copy *copy = find(s, type, id);
+	if (copy && copy->len == len && memcmp(copy->bytes, bytes, len) == 0) {
+		copy->is_told = true;
 		return;
-	if (type == SHARED_SECRET)
-		take_secret(s, &copy);
+	}
+	copy = keep(s, type, id, bytes, len);
+	if (!copy)
+		s->seams.say(s->seams.ctx, "no memory for what the cluster shares");
+	else if (type == SHARED_SECRET)
+		take_secret(s, copy);
 	else if (type == SHARED_SEED)
-		take_seed(s, &copy);
+		take_seed(s, copy);
 	else if (type == SHARED_ROOM)
-		take_room(s, &copy);
+		take_room(s, copy);
 	else if (type == SHARED_RELEASE)
-		take_release(s, &copy);
+		take_release(s, copy);
 	publish(s);
 }
 
@@ -351,6 +358,11 @@ void shared_resynced(struct shared *s)
 bool shared_is_ready(const struct shared *s)
 {
 	return s->is_resynced && has_current(s);
+}
+
+bool shared_is_foreign(const struct shared *s)
+{
+	return s->is_foreign;
 }
 
 bool shared_restore(struct shared *s)

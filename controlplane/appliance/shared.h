@@ -6,13 +6,13 @@
 //   room     what commands said: state, mode, message, salt, doors opened
 //   release  `release N`: how many, and which time
 //
-// A secret signs only when all know it. Who rotates tells it; when every appliance that has not said
-// goodbye goes by it (it verifies then), the conductor makes it current and the one before old. An
-// appliance that is down is waited for SHARED_DEAD_S: when it is back it reads first, and serves
-// then. One that is revoked waits for nobody who is down.
+// A secret signs only when all know it. Who rotates tells it; when every appliance that has not
+// said goodbye goes by it (it verifies then), the conductor makes it current and the one before
+// old. An appliance that is down is waited for SHARED_DEAD_S: when it is back it reads first, and
+// serves then. One that is revoked waits for nobody who is down.
 //
-// The first secret of a cluster is that of its first conductor, and so are those of before. Until an
-// appliance knows it, it signs nothing: shared_is_ready().
+// The first secret of a cluster is that of its first conductor, and so are those of before. Until
+// an appliance knows it, it signs nothing: shared_is_ready().
 //
 // What an appliance goes by it also has in its own store, for a start while the ledger is away.
 //
@@ -78,8 +78,7 @@ struct shared *shared_create(const struct seal *seal, struct secrets *secrets,
 void shared_destroy(struct shared *s); // accepts NULL
 
 // A record is this now; len 0: it is no more.
-void shared_take(
-	struct shared *s, uint8_t type, uint32_t id, const uint8_t *bytes, uint32_t len);
+void shared_take(struct shared *s, uint8_t type, uint32_t id, const uint8_t *bytes, uint32_t len);
 
 // All records there are have been told: those that were not are no more.
 void shared_resync_begins(struct shared *s);
@@ -87,6 +86,9 @@ void shared_resynced(struct shared *s);
 
 // Whether all have been read, and one signs.
 bool shared_is_ready(const struct shared *s);
+
+// Whether a secret of the cluster could not be opened: this appliance has another key.
+bool shared_is_foreign(const struct shared *s);
 
 // The ledger has lost writes: put all records again, as many as are taken now. Returns true when
 // all have been put; then the next call begins anew.

@@ -28,9 +28,9 @@ static void loaded(void *ctx, const struct store_record *record)
 	struct secrets *s = ctx;
 	const struct store_secret *secret = &record->secret;
 	bool is_current = secret->retire_s == 0;
-	uint8_t state = is_current                    ? SECRETS_CURRENT
+	uint8_t state = is_current                   ? SECRETS_CURRENT
 			: secret->retire_s == TOLD_S ? SECRETS_TOLD
-						      : SECRETS_OLD;
+						     : SECRETS_OLD;
 	s->by_id[secret->id] = (struct secret){state, *secret};
 	if (is_current)
 		s->current = secret->id;

@@ -58,8 +58,8 @@ int secrets_revoke(struct secrets *s, uint8_t id, uint64_t now_s);
 // rotation under way. Returns whether anything changed: then publish them anew.
 bool secrets_poll(struct secrets *s, uint64_t now_s);
 
-// In a cluster its records say which secrets there are (appliance/shared.h), and what is kept here is
-// what this appliance goes by until it has read them again.
+// In a cluster its records say which secrets there are (appliance/shared.h), and what is kept here
+// is what this appliance goes by until it has read them again.
 //
 // A fresh secret of an id that is free, not kept. Returns 0, or -errno: -EAGAIN another one is
 // SECRETS_TOLD, -ENOSPC.

@@ -5,9 +5,10 @@
 //   time is cut into epochs of TICKETS_EPOCH_S; each has one seed, made an epoch ahead
 //   current: that of this epoch · next: for whoever is ahead · previous: sessions that began in it
 //
-// Which is the current one follows from cluster time alone, so appliances of a cluster need agree on
-// nothing but the seeds: those of their conductor, who tells them an epoch ahead. A seed that could not be saved is used all the same: with it goes
-// nothing but that some handshakes are whole ones.
+// Which is the current one follows from cluster time alone, so appliances of a cluster need agree
+// on nothing but the seeds: those of their conductor, who tells them an epoch ahead. A seed that
+// could not be saved is used all the same: with it goes nothing but that some handshakes are whole
+// ones.
 //
 // The struct lives in pages of its own that are locked and kept out of core dumps, and wiped at the
 // end. Control thread only. Times are unix seconds of cluster time.
