@@ -9,8 +9,8 @@
 //
 // Nobody enters before the ledger knows it: an answer leaves when the reply to its batch is here.
 // There is one batch in flight; it is the same batch until there is a reply, however often it goes
-// out. The member that holds the lease has a conductor besides (conductor.h), whose entries go with
-// its batches.
+// out. Each has a conductor (conductor.h), which stands for election and speaks in its batches
+// while it is in office.
 //
 // A turn, every 10 to 20 ms and at once when there are claims:
 //   1. member_claims() with what the workers' rings hold, up to member_room()
@@ -46,14 +46,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "controlplane/cluster/conductor.h"
 #include "controlplane/cluster/ledger.h"
 #include "dataplane/gate/claim.h"
 #include "dataplane/gate/ended.h"
 #include "dataplane/gate/place.h"
 #include "dataplane/gate/rooms.h"
 
-struct conductor;
-struct conductor_line;
 struct ranks;
 
 #define MEMBER_CLAIMS_MAX 4096u // claims that wait for a batch; more stay in the workers' rings
@@ -79,7 +78,6 @@ struct ranks;
 	X(news, "news taken") \
 	X(resyncs, "times the state was read anew") \
 	X(recoveries, "times everything was written back") \
-	X(elected, "times this appliance became the conductor") \
 	X(called, "claims by the called") \
 	X(direct, "claims by newcomers") \
 	X(renew, "renewals asked for") \
@@ -97,6 +95,7 @@ struct ranks;
 	X(left_untold, "tickets given back that workers take for waiting: the set is full") \
 	X(left_refused, "tickets not given back: there is no room to remember") \
 	X(known_full, "claims not passed on: what is granted could not be remembered") \
+	X(unsaid, "reports that found no room") \
 	X(written_back, "sessions that the ledger was told of afterwards") \
 	X(conflicts, "of these, those it knew otherwise: ended here") \
 	X(records_refused, "records that the ledger did not take")
@@ -118,10 +117,10 @@ enum member_on_loss { // as config_on_store_loss
 struct member_line {
 	uint32_t line_id;
 	struct place_line *line; // has begun (place_begin)
-	struct ranks *ranks; // of all appliances (ranks.h)
-	struct conductor_line *conductor; // for when this appliance is the conductor
+	struct ranks *ranks; // of all appliances (ranks.h); NULL: `line` counts alone
 	struct ledger_node node; // limits, and what the line is below; node.config: hash of what is
 				 // configured here
+	uint32_t claim_s; // how long a turn waits to be taken
 	uint8_t state; // enum gate_room_state
 	uint8_t on_loss; // enum member_on_loss
 	bool is_still; // by its mode: nobody is called or admitted, and no turn ends
@@ -138,10 +137,10 @@ struct member_plan {
 	uint64_t incarnation; // random at start, not 0
 	uint8_t appliance; // the number it had before; LEDGER_MEMBERS_MAX: none yet
 	uint32_t lines_max, nodes_max; // up to MEMBER_LINES_MAX, MEMBER_NODES_MAX
-	uint32_t workers_max;
+	uint32_t workers_max; // up to CLAIMS_ANSWERS_WORKERS
 	uint32_t known_max; // sessions, used tickets and tickets given back that are remembered
 	uint32_t sync_ms; // 0: MEMBER_SYNC_MS
-	uint64_t seed; // random, for hash tables
+	uint64_t seed; // random, for hash tables and trees
 };
 
 // A reply's word on time, for the clock that is given to this module. No good as a measure unless
@@ -201,28 +200,38 @@ struct member_seams {
 
 struct member;
 
-// The sets that workers look at, and the conductor for when it is this one; they stay the caller's
-// and outlive the member.
-struct member_parts {
+// The sets that workers look at; they stay the caller's and outlive the member.
+struct member_sets {
 	struct ended *ended, *left;
-	struct conductor *conductor;
 };
 
-// Returns NULL when memory is short. Memory is 80 bytes for each of known_max, and some 3 MB.
-struct member *member_create(const struct member_plan *plan, const struct member_parts *parts,
-	const struct member_seams *seams);
+// Returns NULL when memory is short. Memory is some 110 bytes for each of known_max, 5 MB besides,
+// and the conductor's.
+struct member *member_create(const struct member_plan *plan, const struct member_sets *sets,
+	const struct member_seams *seams, uint64_t now_ms);
 
 // Accepts NULL.
 void member_destroy(struct member *m);
 
 // Lines, in the order of the snapshot (claim.room), and what they share: at start, with a reload,
 // and when a command changes limits. Lines that stay (by line_id) keep what is known of them. With
-// claims in flight too: their answers go to where they came from.
-void member_set_lines(struct member *m, const struct member_line *lines, uint32_t count);
-void member_set_nodes(struct member *m, const struct member_node *nodes, uint32_t count);
+// claims in flight too: their answers go to where they came from. Returns false, and nothing has
+// changed, if there are more than planned, a parent is not before its child, or memory is short.
+struct member_shape {
+	const struct member_line *lines;
+	const struct member_node *nodes;
+	uint32_t line_count, node_count;
+};
+bool member_set_shape(struct member *m, const struct member_shape *shape, uint64_t now_ms);
 
 // A command changed a line's state or mode. Returns false if there is no such line.
-bool member_set_state(struct member *m, uint32_t line_id, uint8_t state, bool is_still);
+bool member_set_state(
+	struct member *m, uint32_t line_id, uint8_t state, bool is_still, uint64_t now_ms);
+
+// `release N`, and the end of an event, as conductor_release() and conductor_lapse(): every member
+// is told, the one in office does it.
+void member_release(struct member *m, uint32_t line_id, uint64_t count);
+void member_lapse(struct member *m, uint32_t line_id, uint64_t key);
 
 // How many claims are taken now.
 uint32_t member_room(const struct member *m);
@@ -280,7 +289,6 @@ bool member_look_line(const struct member *m, uint32_t line_id, struct member_li
 // For `show cluster`.
 struct member_status {
 	bool is_connected, is_away, is_recovering, is_skewed, is_resyncing;
-	bool is_conductor; // this one
 	bool is_name_taken; // a live appliance has our name: since refused_since_ms
 	bool is_full; // there is no number for us: likewise
 	bool is_ready; // a reply was taken, and all that is shared has been read
@@ -294,6 +302,7 @@ struct member_status {
 	uint32_t known_count, unsent_count; // remembered; of these, not yet in the ledger
 	uint32_t member_count;
 	struct ledger_member members[LEDGER_MEMBERS_MAX]; // as of the last reply
+	struct conductor_status office; // of our conductor
 };
 void member_status(const struct member *m, struct member_status *status);
 

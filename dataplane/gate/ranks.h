@@ -30,7 +30,7 @@
 //   threshold news ranks_settle(place_slot(threshold)), in the order of news
 //   floor          place_trim() forgets here too
 //   resync         the same as begin; what is final stays and is said meanwhile
-//   no room        ranks_told() said so, or ranks_begin(): the same as begin, some time later
+//   no room        ranks_told() said so, or ranks_begin(): the same as begin, when floor has moved
 #pragma once
 
 #include <stdbool.h>
@@ -68,7 +68,7 @@ void ranks_sum(struct ranks *ranks, uint64_t number, uint64_t total);
 // All has been read.
 //   own       number of this appliance
 //   gathered  people of gatherings that floor has passed before ranks_gather() could say so
-// Returns false if there was no room for all, and nothing was known before.
+// Returns false if there was no room for all: nothing new is final before all was read again.
 bool ranks_begin(struct ranks *ranks, uint8_t own, uint64_t gathered);
 
 // Slots below `final` will be told no more. Returns which are final now: fewer while all is being
