@@ -26,6 +26,7 @@
 
 #define ARGS_MAX (LEDGER_WIRE_ARGS_BATCH + LEDGER_ENTRIES_MAX * LEDGER_WIRE_ARGS_ENTRY)
 #define TEXT_MAX (LEDGER_WIRE_BYTES_BATCH + LEDGER_ENTRIES_MAX * LEDGER_WIRE_BYTES_ENTRY)
+#define KNOWN_MAX (1u << 21) // of all rooms; some 110 bytes each
 #define LEAVE_MS 2000u // for the goodbye to be taken
 #define STILL_WAITING_MS 10000u // between lines in the log that say so
 
@@ -200,8 +201,8 @@ static void seam_room(void *ctx, const struct shared_room *said)
 static void seam_release(void *ctx, uint32_t line_id, uint64_t people)
 {
 	struct control *c = ctx;
-	if (c->appliance->status.is_conductor)
-		conductor_release(c->appliance->conductor, line_id, people);
+	if (c->appliance->status.office.is_in_office)
+		member_release(c->appliance->member, line_id, people);
 }
 
 static void seam_say(void *ctx, const char *text)
@@ -325,7 +326,7 @@ static int make_link(struct control *c)
 static uint32_t known_max(const struct config *config)
 {
 	const uint64_t most = config_line_count(config) * (config->sessions_max + config->left_max);
-	return most < UINT32_MAX / 2 ? (uint32_t)most : UINT32_MAX / 2;
+	return most < KNOWN_MAX ? (uint32_t)most : KNOWN_MAX;
 }
 
 static int make_member(struct control *c)
@@ -353,14 +354,9 @@ static int make_member(struct control *c)
 		.known_max = known_max(c->started),
 		.sync_ms = (uint32_t)c->started->cluster->sync_ms,
 		.seed = turn_seams.session_id(c)};
-	const struct conductor_plan conductor = {
-		.nodes_max = MEMBER_NODES_MAX, .seed = turn_seams.session_id(c)};
 	snprintf(plan.name, sizeof(plan.name), "%s", c->started->cluster->appliance);
-	a->conductor = conductor_create(&conductor, now_ms(c));
-	if (!a->conductor)
-		return -ENOMEM;
-	const struct member_parts parts = {c->words.ended, c->words.left, a->conductor};
-	a->member = member_create(&plan, &parts, &seams);
+	const struct member_sets sets = {c->words.ended, c->words.left};
+	a->member = member_create(&plan, &sets, &seams, now_ms(c));
 	return a->member ? 0 : -ENOMEM;
 }
 
@@ -403,7 +399,7 @@ static void on_join_tick(evutil_socket_t fd, short what, void *context)
 	struct control *c = context;
 	member_turn(c->appliance->member, now_ms(c));
 	look(c);
-	if (c->appliance->status.is_conductor)
+	if (c->appliance->status.office.is_in_office)
 		appliance_second(c, now_ms(c));
 }
 
@@ -508,7 +504,6 @@ void appliance_destroy(struct control *c)
 		return;
 	link_destroy(a->link);
 	member_destroy(a->member);
-	conductor_destroy(a->conductor);
 	shared_destroy(a->shared);
 	seal_destroy(a->seal);
 	free(a->args.argv);

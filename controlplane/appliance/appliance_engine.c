@@ -136,7 +136,7 @@ static void say_changes(struct control *c, uint64_t now_ms)
 	a->was_away = a->status.is_away;
 	if (a->status.conductor != a->conductor_seen && a->status.conductor < LEDGER_MEMBERS_MAX)
 		log_info("appliance %u is the conductor%s", a->status.conductor,
-			a->status.is_conductor ? ": this one" : "");
+			a->status.office.is_in_office ? ": this one" : "");
 	a->conductor_seen = a->status.conductor;
 	if (a->status.is_name_taken && now_ms / 1000 % 10 == 0)
 		log_error("another appliance has the name %s: this one admits nobody",
@@ -173,7 +173,7 @@ static void give_rooms(struct control *c)
 void appliance_second(struct control *c, uint64_t now_ms)
 {
 	struct appliance *a = c->appliance;
-	const struct shared_view view = {.is_conductor = a->status.is_conductor,
+	const struct shared_view view = {.is_conductor = a->status.office.is_in_office,
 		.is_away = a->status.is_away,
 		.cursor = a->status.cursor,
 		.members = a->status.members,
@@ -181,7 +181,7 @@ void appliance_second(struct control *c, uint64_t now_ms)
 	shared_turn(a->shared, &view, now_ms / 1000);
 	if (a->is_joining)
 		return;
-	if (a->status.is_conductor && shared_is_ready(a->shared))
+	if (a->status.office.is_in_office && shared_is_ready(a->shared))
 		give_rooms(c);
 	for (uint32_t i = 0; i < c->room_count; i++)
 		measure(c, &c->rooms[i], now_ms);

@@ -134,7 +134,6 @@ static void add_node(struct appliance_nodes *n, uint32_t id, const struct ledger
 	if (n->node_count == MEMBER_NODES_MAX)
 		return; // more than lines can be: config.h
 	n->nodes[n->node_count++] = (struct member_node){.id = id, .node = *node};
-	n->conducted[n->conducted_count++] = (struct conductor_node){.id = id, .node = *node};
 }
 
 static void add_pools(const struct control *c, struct appliance_nodes *n)
@@ -171,28 +170,21 @@ static void add_line(
 		[CONFIG_ON_STORE_LOSS_SHARE] = MEMBER_SHARE,
 		[CONFIG_ON_STORE_LOSS_OPEN] = MEMBER_OPEN,
 		[CONFIG_ON_STORE_LOSS_REJECT] = MEMBER_REJECT};
-	if (n->line_count == MEMBER_LINES_MAX || n->conducted_count == MEMBER_NODES_MAX)
+	if (n->line_count == MEMBER_LINES_MAX)
 		return;
-	const struct ledger_node node = line_node(c, room);
-	const uint8_t state = rooms_state(room);
-	const bool is_still = rooms_is_still(room);
 	n->lines[n->line_count++] = (struct member_line){.line_id = room->line_id,
 		.line = room->line,
 		.ranks = room->ranks,
-		.node = node,
-		.state = state,
-		.on_loss = on_loss[room->config->on_store_loss],
-		.is_still = is_still};
-	n->conducted[n->conducted_count++] = (struct conductor_node){.id = room->line_id,
-		.node = node,
+		.node = line_node(c, room),
 		.claim_s = (uint32_t)rooms_config(room)->claim_s,
-		.place = room->line,
-		.is_open = state == GATE_OPEN && !is_still};
+		.state = rooms_state(room),
+		.on_loss = on_loss[room->config->on_store_loss],
+		.is_still = rooms_is_still(room)};
 }
 
 void appliance_nodes_fill(const struct control *c, struct appliance_nodes *n)
 {
-	n->line_count = n->node_count = n->conducted_count = 0;
+	n->line_count = n->node_count = 0;
 	add_pools(c, n);
 	for (uint32_t i = 0; i < c->room_count; i++)
 		if (!c->rooms[i].lane && c->rooms[i].config->lanes.count > 0)
@@ -228,8 +220,8 @@ void appliance_set_lines(struct control *c)
 	struct appliance *a = c->appliance;
 	const uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
 	appliance_nodes_fill(c, &nodes);
-	member_set_nodes(a->member, nodes.nodes, nodes.node_count);
-	member_set_lines(a->member, nodes.lines, nodes.line_count);
-	if (!conductor_set_nodes(a->conductor, nodes.conducted, nodes.conducted_count, now_ms))
-		log_error("no memory to conduct these rooms: another appliance may");
+	const struct member_shape shape = {
+		nodes.lines, nodes.nodes, nodes.line_count, nodes.node_count};
+	if (!member_set_shape(a->member, &shape, now_ms))
+		log_error("no memory for these rooms in the cluster: it goes by those of before");
 }

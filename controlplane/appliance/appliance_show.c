@@ -135,8 +135,6 @@ json_t *appliance_show(struct control *c)
 	struct appliance *a = c->appliance;
 	member_status(a->member, &a->status);
 	const struct member_status *status = &a->status;
-	struct conductor_status conductor;
-	conductor_look(a->conductor, &conductor);
 	const uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
 	uint64_t live = 0, over = 0;
 	for (uint32_t i = 0; i < status->member_count; i++)
@@ -162,7 +160,7 @@ json_t *appliance_show(struct control *c)
 	set(cluster, "remembered", number(status->known_count));
 	set(cluster, "unsent", number(status->unsent_count));
 	set(cluster, "secret_waits_for", name_of(status, shared_awaited(a->shared)));
-	set(cluster, "floor_held", json_boolean(conductor.is_floor_held));
+	set(cluster, "floor_held", json_boolean(status->office.is_floor_held));
 	set_conflicts(cluster, c);
 	set(cluster, "store", show_store_link(c));
 	set(cluster, "members", show_members(a));

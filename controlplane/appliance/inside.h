@@ -3,7 +3,6 @@
 
 #include "controlplane/appliance/appliance.h"
 #include "controlplane/appliance/shared.h"
-#include "controlplane/cluster/conductor.h"
 #include "controlplane/cluster/ledger_wire.h"
 #include "controlplane/cluster/member.h"
 #include "controlplane/link/link.h"
@@ -16,7 +15,6 @@ struct appliance {
 	struct seal *seal;
 	struct link *link;
 	struct member *member;
-	struct conductor *conductor;
 	struct shared *shared;
 	struct member_status status; // as last looked at
 	char prefix[APPLIANCE_PREFIX_BYTES], channel[APPLIANCE_PREFIX_BYTES + 8];
@@ -44,8 +42,7 @@ void appliance_code_answered(void *ctx, const struct ledger_entry *entry,
 struct appliance_nodes {
 	struct member_line lines[MEMBER_LINES_MAX];
 	struct member_node nodes[MEMBER_NODES_MAX];
-	struct conductor_node conducted[MEMBER_NODES_MAX];
-	uint32_t line_count, node_count, conducted_count;
+	uint32_t line_count, node_count;
 };
 void appliance_nodes_fill(const struct control *c, struct appliance_nodes *nodes);
 
