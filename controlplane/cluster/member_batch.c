@@ -200,7 +200,7 @@ bool member_batch_is_idle(const struct member *m)
 {
 	for (uint32_t i = 0; i < m->line_count; i++) {
 		const struct member_inside_line *line = &m->lines[i];
-		if (place_told_slot(line->is.line, line->slots_sent) != UINT64_MAX)
+		if (member_slots_untold(line, line->slots_sent) != UINT64_MAX)
 			return false;
 	}
 	return m->claim_first == m->claim_end && m->records->count == 0 &&
