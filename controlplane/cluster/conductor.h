@@ -41,7 +41,8 @@
 #define CONDUCTOR_FLOOR_HOLD_MS 600000u // floor waits no longer for a member that is unheard of
 #define CONDUCTOR_OFF_MS 50u // cluster time that is off by more is corrected
 #define CONDUCTOR_HEARD_MS 2000u // by then every member that is live tells new words
-#define CONDUCTOR_ENTRIES_MAX 96u // of a batch: views, thresholds, nodes, and three more
+#define CONDUCTOR_NODES_MAX 32u // nodes said in a batch
+#define CONDUCTOR_ENTRIES_MAX (2 + 2 * CONDUCTOR_VIEWS_MAX + CONDUCTOR_NODES_MAX) // of a batch
 
 struct conductor;
 
@@ -87,12 +88,12 @@ bool conductor_set_nodes(
 // meanwhile and begin anew after.
 void conductor_set_open(struct conductor *c, uint32_t line, bool is_open, uint64_t now_ms);
 
-// `release N`: call N more people than the limits would, as controller_release(). Kept until this
-// conductor is in office.
-void conductor_release(struct conductor *c, uint32_t line, uint64_t count);
+// `release N`: call N more people than the limits would, as controller_release(). Returns false, and
+// nothing is done, unless it is in office: who is would do it again.
+bool conductor_release(struct conductor *c, uint32_t line, uint64_t count);
 
-// An event is over: whoever has a key below `key` waits no more, as controller_lapse(). Kept
-// likewise.
+// An event is over: whoever has a key below `key` waits no more, as controller_lapse(). Kept until
+// it is in office, since it can be done twice.
 void conductor_lapse(struct conductor *c, uint32_t line, uint64_t key);
 
 // A ticket was given back. Known already, or of a line that is not configured: nothing.
@@ -121,4 +122,5 @@ void conductor_answer(struct conductor *c, const struct ledger_entry *entry,
 // The store is away: not in office until a reply says so.
 void conductor_lost(struct conductor *c);
 
+// How it stands.
 void conductor_look(const struct conductor *c, struct conductor_status *status);
