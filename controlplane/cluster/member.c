@@ -114,12 +114,11 @@ static bool tell_conductor(struct member *m, const struct member_shape *shape)
 		m->conductor_nodes[count++] = (struct conductor_node){
 			.id = shape->nodes[i].id, .node = shape->nodes[i].node};
 	for (uint32_t i = 0; i < shape->line_count; i++)
-		m->conductor_nodes[count++] =
-			(struct conductor_node){.id = shape->lines[i].line_id,
-				.node = shape->lines[i].node,
-				.claim_s = shape->lines[i].claim_s,
-				.place = shape->lines[i].line,
-				.is_open = is_open(&shape->lines[i])};
+		m->conductor_nodes[count++] = (struct conductor_node){.id = shape->lines[i].line_id,
+			.node = shape->lines[i].node,
+			.claim_s = shape->lines[i].claim_s,
+			.place = shape->lines[i].line,
+			.is_open = is_open(&shape->lines[i])};
 	return conductor_set_nodes(m->conductor, m->conductor_nodes, count, m->now_ms);
 }
 
@@ -186,9 +185,9 @@ bool member_set_state(
 	return true;
 }
 
-void member_release(struct member *m, uint32_t line_id, uint64_t count)
+bool member_release(struct member *m, uint32_t line_id, uint64_t count)
 {
-	conductor_release(m->conductor, line_id, count);
+	return conductor_release(m->conductor, line_id, count);
 }
 
 void member_lapse(struct member *m, uint32_t line_id, uint64_t key)

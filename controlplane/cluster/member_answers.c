@@ -111,8 +111,8 @@ static void claim_answered(struct member *m, uint32_t index, const struct ledger
 		renew(m, entry, claim, said);
 		break;
 	case CLAIM_LEAVE:
-		member_claims_answer(m, claim,
-			said->verdict == LEDGER_LEFT ? CLAIM_LEFT : CLAIM_REFUSED);
+		member_claims_answer(
+			m, claim, said->verdict == LEDGER_LEFT ? CLAIM_LEFT : CLAIM_REFUSED);
 		break;
 	case CLAIM_CODE:
 		answer = member_claims_answer(m, claim, CLAIM_REFUSED);
@@ -165,8 +165,7 @@ static void offer_answered(struct member *m, uint32_t index, const struct ledger
 	m->seams.offered(m->seams.ctx, &m->batch->entries[index], answer);
 }
 
-static void conductor_answered(
-	struct member *m, uint32_t index, const struct ledger_answer *answer)
+static void conductor_answered(struct member *m, uint32_t index, const struct ledger_answer *answer)
 {
 	conductor_answer(m->conductor, &m->batch->entries[index], answer, m->now_ms);
 }

@@ -36,8 +36,8 @@ void member_restore_look(struct member *m)
 	member_slots_again(m);
 }
 
-static void put_known(struct member *m, const struct member_known_entry *known,
-	enum ledger_kind kind)
+static void put_known(
+	struct member *m, const struct member_known_entry *known, enum ledger_kind kind)
 {
 	struct ledger_entry *entry = member_batch_add(m, kind, known->line, MEMBER_INSIDE_KNOWN);
 	entry->claim = (struct ledger_claim){.key = kind == LEDGER_END ? 0 : known->key,
@@ -94,8 +94,7 @@ void member_restore_put_end(struct member *m)
 {
 	if (m->restoring != MEMBER_INSIDE_RESTORING || m->now_ms < m->unknown_ms ||
 		m->restore_line < m->line_count || !m->is_records_put ||
-		m->records->sent < m->records->count ||
-		member_known_unsaid_count(&m->known) > 0)
+		m->records->sent < m->records->count || member_known_unsaid_count(&m->known) > 0)
 		return;
 	for (uint32_t i = 0; i < m->line_count; i++) {
 		if (member_slots_untold(&m->lines[i], m->lines[i].slots_sent) != UINT64_MAX)

@@ -85,8 +85,7 @@ void member_resync_answered(
 	for (uint32_t i = 0; i < MEMBER_INSIDE_READS; i++) {
 		struct member_inside_read *read = &m->reads[i];
 		if (read->is.what != entry->read.what || read->line != entry->line ||
-			read->is.type != entry->read.type ||
-			read->is.member != entry->read.member)
+			read->is.type != entry->read.type || read->is.member != entry->read.member)
 			continue;
 		read->is.from = answer->verdict == LEDGER_DONE ? answer->next : 0;
 		if (read->is.from == 0)

@@ -43,8 +43,7 @@ static bool put(struct member *m, struct member_inside_line *line)
 	if (!entry)
 		return false;
 	struct ledger_slots *slots = &entry->slots;
-	slots->count =
-		place_told(line->is.line, line->slots_sent, slots->held, LEDGER_SLOTS_MAX);
+	slots->count = place_told(line->is.line, line->slots_sent, slots->held, LEDGER_SLOTS_MAX);
 	if (slots->count == 0) {
 		member_batch_drop(m);
 		return false;

@@ -33,8 +33,7 @@ static uint64_t open_word(struct member *m, struct member_inside_line *line)
 		is_held |= is_slow(m) || member_known_room(&m->known) == 0;
 		people = line->is_full || !line->is.node.direct ? 0 : line->words.open_count;
 	}
-	const bool is_line =
-		people == 0 || (has_untold(line) && line->is.on_loss != MEMBER_OPEN);
+	const bool is_line = people == 0 || (has_untold(line) && line->is.on_loss != MEMBER_OPEN);
 	return people | (is_line ? PLACE_OPEN_LINE : 0) | (is_held ? PLACE_OPEN_HOLD : 0);
 }
 
