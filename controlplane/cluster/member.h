@@ -61,6 +61,7 @@ struct ranks;
 #define MEMBER_AWAY_MS 1000u // without a reply for longer the store is away
 #define MEMBER_HOLD_MS 200u // a reply that takes longer: nothing is parked
 #define MEMBER_AGAIN_MS 500u // a batch that was refused as a whole is sent again after this
+#define MEMBER_RESYNC_AGAIN_MS 5000u // ranks that found no room are read again after this
 #define MEMBER_RECORDS_MAX 256u // records that wait for the ledger
 #define MEMBER_VIEW_MS 1000u // between views of a line, where no conductor asks more often
 #define MEMBER_LINES_MAX 1024u
@@ -117,7 +118,7 @@ enum member_on_loss { // as config_on_store_loss
 struct member_line {
 	uint32_t line_id;
 	struct place_line *line; // has begun (place_begin)
-	struct ranks *ranks; // of all appliances (ranks.h); NULL: `line` counts alone
+	struct ranks *ranks; // of all appliances (ranks.h), that `line` shares (place_share)
 	struct ledger_node node; // limits, and what the line is below; node.config: hash of what is
 				 // configured here
 	uint32_t claim_s; // how long a turn waits to be taken
@@ -171,8 +172,7 @@ struct member_seams {
 	// once if it is another one than the plan's.
 	void (*numbered)(void *ctx, uint8_t appliance);
 	// A shared record is this now; len 0: it is deleted. `bytes` die with the call.
-	void (*record)(
-		void *ctx, uint8_t type, uint32_t id, const uint8_t *bytes, uint32_t len);
+	void (*record)(void *ctx, uint8_t type, uint32_t id, const uint8_t *bytes, uint32_t len);
 	// The ledger has answered a member_put_record(): LEDGER_DONE, or LEDGER_STALE or
 	// LEDGER_FULL, and it is dropped. May be NULL.
 	void (*recorded)(void *ctx, uint8_t type, uint32_t id, enum ledger_verdict verdict);
@@ -194,8 +194,8 @@ struct member_seams {
 	// Entries of the owner's own (LEDGER_GATHERED, codes written back) for a batch, up to
 	// `max`; what they point to lives until `offered`. May be NULL.
 	uint32_t (*offer)(void *ctx, struct ledger_entry *entries, uint32_t max);
-	void (*offered)(void *ctx, const struct ledger_entry *entry,
-		const struct ledger_answer *answer);
+	void (*offered)(
+		void *ctx, const struct ledger_entry *entry, const struct ledger_answer *answer);
 };
 
 struct member;
@@ -230,7 +230,7 @@ bool member_set_state(
 
 // `release N`, and the end of an event, as conductor_release() and conductor_lapse(): every member
 // is told, the one in office does it.
-void member_release(struct member *m, uint32_t line_id, uint64_t count);
+bool member_release(struct member *m, uint32_t line_id, uint64_t count);
 void member_lapse(struct member *m, uint32_t line_id, uint64_t key);
 
 // How many claims are taken now.
@@ -299,7 +299,7 @@ struct member_status {
 	uint64_t fence, epoch, writes, cursor, newest, applied, closed, final;
 	int64_t skew_ms; // our clock less the ledger's, at the last reply
 	uint32_t round_trip_ms; // of the last batch
-	uint32_t known_count, unsent_count; // remembered; of these, not yet in the ledger
+	uint32_t known_count, unsaid_count; // remembered; of these, not yet in the ledger
 	uint32_t member_count;
 	struct ledger_member members[LEDGER_MEMBERS_MAX]; // as of the last reply
 	struct conductor_status office; // of our conductor

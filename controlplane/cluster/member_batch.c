@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "controlplane/cluster/member_claims.h"
-#include "controlplane/cluster/member_resync.h"
 #include "controlplane/cluster/member_restore.h"
+#include "controlplane/cluster/member_resync.h"
 #include "controlplane/cluster/member_slots.h"
 
 struct ledger_entry *member_batch_add(
@@ -81,8 +81,8 @@ static void put_code(struct member *m, const struct claim *claim)
 static void put_claim(struct member *m, const struct claim *claim)
 {
 	const bool is_new = claim->kind == CLAIM_CALLED || claim->kind == CLAIM_DIRECT;
-	struct ledger_entry *entry = member_batch_add(
-		m, kinds[claim->kind], claim->line_id, MEMBER_INSIDE_CLAIM);
+	struct ledger_entry *entry =
+		member_batch_add(m, kinds[claim->kind], claim->line_id, MEMBER_INSIDE_CLAIM);
 	assert(entry);
 	m->batch->claims[m->batch->is.count - 1] = *claim;
 	entry->claim = (struct ledger_claim){.key = claim->kind == CLAIM_DIRECT ? 0 : claim->key,
@@ -102,8 +102,8 @@ static void put_claims(struct member *m)
 				      claim.kind == CLAIM_RENEW;
 		if (is_grant && room == 0) {
 			m->counters.known_full++;
-			member_claims_answer(m, &claim,
-				claim.kind == CLAIM_CALLED ? CLAIM_NEXT : CLAIM_REFUSED);
+			member_claims_answer(
+				m, &claim, claim.kind == CLAIM_CALLED ? CLAIM_NEXT : CLAIM_REFUSED);
 			continue;
 		}
 		room -= is_grant;
@@ -162,8 +162,7 @@ static void put_offers(struct member *m)
 	room = room < MEMBER_BATCH_OFFERS_MAX ? room : MEMBER_BATCH_OFFERS_MAX;
 	if (!m->seams.offer || room == 0)
 		return;
-	const uint32_t count =
-		m->seams.offer(m->seams.ctx, &batch->entries[batch->is.count], room);
+	const uint32_t count = m->seams.offer(m->seams.ctx, &batch->entries[batch->is.count], room);
 	assert(count <= room);
 	memset(&batch->sources[batch->is.count], MEMBER_INSIDE_OFFER, count);
 	batch->is.count += count;
@@ -176,8 +175,7 @@ static void put_views(struct member *m)
 	for (uint32_t i = 0; i < m->line_count && count < MEMBER_BATCH_VIEWS_MAX; i++) {
 		struct member_inside_line *line = &m->lines[i];
 		if (m->now_ms < line->asked_ms + MEMBER_VIEW_MS ||
-			!member_batch_add(
-				m, LEDGER_VIEW, line->is.line_id, MEMBER_INSIDE_VIEW))
+			!member_batch_add(m, LEDGER_VIEW, line->is.line_id, MEMBER_INSIDE_VIEW))
 			continue;
 		line->asked_ms = m->now_ms;
 		count++;
@@ -190,8 +188,8 @@ static void put_conductors(struct member *m)
 	const uint32_t room = LEDGER_ENTRIES_MAX - batch->is.count;
 	if (!m->is_ready || m->is_leaving)
 		return;
-	const uint32_t count = conductor_entries(
-		m->conductor, &batch->entries[batch->is.count], room, m->now_ms);
+	const uint32_t count =
+		conductor_entries(m->conductor, &batch->entries[batch->is.count], room, m->now_ms);
 	memset(&batch->sources[batch->is.count], MEMBER_INSIDE_CONDUCTOR, count);
 	batch->is.count += count;
 }
@@ -200,7 +198,7 @@ bool member_batch_is_idle(const struct member *m)
 {
 	for (uint32_t i = 0; i < m->line_count; i++) {
 		const struct member_inside_line *line = &m->lines[i];
-		if (place_told_slot(line->is.line, line->slots_sent) != UINT64_MAX)
+		if (member_slots_untold(line, line->slots_sent) != UINT64_MAX)
 			return false;
 	}
 	return m->claim_first == m->claim_end && m->records->count == 0 &&

@@ -85,8 +85,8 @@ static void ask(struct member *m, struct member_inside_line *line, const struct 
 	if (m->is_away)
 		member_loss_answer(m, line, claim);
 	else if (!member_claims_keep(m, claim))
-		member_claims_answer(m, claim,
-			claim->kind == CLAIM_CALLED ? CLAIM_NEXT : CLAIM_REFUSED);
+		member_claims_answer(
+			m, claim, claim->kind == CLAIM_CALLED ? CLAIM_NEXT : CLAIM_REFUSED);
 }
 
 static void called(struct member *m, struct member_inside_line *line, const struct claim *claim)

@@ -20,7 +20,7 @@ struct member_inside_line {
 	bool is_full; // a newcomer was refused since
 	// What has been said.
 	bool is_config_said, is_known; // known: the ledger has heard of the line
-	uint64_t slots_sent; // entries of `is.line` below this number are in a batch
+	uint64_t slots_sent; // own tickets of slots below this one are in a batch
 	uint64_t slots_known; // and below this one in the ledger
 	struct holds holds;
 	uint64_t held_key, held_end_s; // as said last
@@ -115,11 +115,13 @@ struct member {
 	struct ledger_reply reply; // the last one that was taken
 	bool has_reply; // there was one
 	uint32_t round_trip_ms, live_count;
+	int64_t skew_ms;
+	uint8_t number; // ours
 	struct ledger_member members[LEDGER_MEMBERS_MAX];
 	uint32_t member_count;
 
 	// News.
-	uint64_t cursor, applied, final, closed, writes;
+	uint64_t cursor, applied, final, closed, writes, fence; // the last two: the largest seen
 	uint64_t barrier, barrier_cursor; // the barrier under way, and what it will have applied
 	bool has_barrier, is_barrier_due; // due: news since need one
 	bool is_ready; // caught up once
@@ -127,6 +129,8 @@ struct member {
 	// member_resync.c
 	bool is_resyncing;
 	uint32_t read_line, read_step; // the next page to ask for
+	uint64_t read_until; // news up to here have to be taken besides
+	uint64_t again_resync_ms; // once more then; 0: no
 	struct member_inside_read reads[MEMBER_INSIDE_READS];
 
 	// member_restore.c

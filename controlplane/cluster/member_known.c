@@ -40,8 +40,7 @@ struct member_known_entry *member_known_find(
 {
 	struct member_known_entry *entry =
 		&k->entries[idmap_find(&k->by_visitor, id_of(line, visitor))];
-	return entry->state != MEMBER_KNOWN_FREE && entry->line == line &&
-			       entry->visitor == visitor
+	return entry->state != MEMBER_KNOWN_FREE && entry->line == line && entry->visitor == visitor
 		       ? entry
 		       : NULL;
 }

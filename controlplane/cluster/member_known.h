@@ -50,7 +50,8 @@ bool member_known_init(struct member_known *k, uint32_t max, uint64_t seed);
 void member_known_fini(struct member_known *k);
 
 // NULL: not known. session not 0.
-struct member_known_entry *member_known_find(struct member_known *k, uint32_t line, uint64_t visitor);
+struct member_known_entry *member_known_find(
+	struct member_known *k, uint32_t line, uint64_t visitor);
 struct member_known_entry *member_known_session(struct member_known *k, uint64_t session);
 
 // A new entry, that is not in; NULL if there is no room.

@@ -131,8 +131,8 @@ static void admit(struct member *m, struct member_inside_line *line, const struc
 	const struct member_known_entry *known =
 		member_known_find(&m->known, line->is.line_id, claim->visitor);
 	if (known) {
-		const bool is_on = known->state == MEMBER_KNOWN_TAKEN &&
-				   known->expires * 1000ull > m->now_ms;
+		const bool is_on =
+			known->state == MEMBER_KNOWN_TAKEN && known->expires * 1000ull > m->now_ms;
 		answer->verdict = is_on ? CLAIM_GRANTED : CLAIM_LAPSED;
 		answer->session = is_on ? known->session : 0;
 		answer->expires = is_on ? known->expires : 0;
@@ -144,8 +144,7 @@ static void admit(struct member *m, struct member_inside_line *line, const struc
 		begin(m, line, claim, answer);
 }
 
-bool member_loss_end(
-	struct member *m, struct member_inside_line *line, const struct claim *claim)
+bool member_loss_end(struct member *m, struct member_inside_line *line, const struct claim *claim)
 {
 	struct member_known_entry *known = member_known_session(&m->known, claim->session);
 	if (ended_has(m->ended, claim->session) && known && known->state == MEMBER_KNOWN_ENDED)

@@ -13,8 +13,7 @@ void member_loss_answer(
 
 // A session is to end early: our workers refuse it from now on, and the ledger is to be told.
 // Returns false if there is no room, and it goes on.
-bool member_loss_end(
-	struct member *m, struct member_inside_line *line, const struct claim *claim);
+bool member_loss_end(struct member *m, struct member_inside_line *line, const struct claim *claim);
 
 // Whether anybody is granted in the line while the store is away.
 bool member_loss_grants(const struct member *m, const struct member_inside_line *line);

@@ -1,5 +1,5 @@
-// Slots: a line's index (place.h) is its own record of what was minted; a number of an entry says
-// how far it is told. `closed` promises the ledger that nothing below will come any more, so it
+// Slots: a line's index (place.h) is its own record of what was minted; we keep up to which
+// slot it is told. `closed` promises the ledger that nothing below will come any more, so it
 // stops at the first entry that is not in a batch, and of a line that the ledger does not know yet,
 // at the first at all.
 
@@ -15,11 +15,16 @@ void member_slots_close(struct member *m)
 		place_close(m->lines[i].is.line, slot);
 }
 
+// Nobody of ours waited.
 static bool is_first(const struct member_inside_line *line)
 {
-	return line->slots_sent == 0 ||
-	       place_told_slot(line->is.line, line->slots_sent - 1) <
-		       place_slot(line->is.line->threshold);
+	return line->slots_sent <= place_slot(line->is.line->threshold);
+}
+
+uint64_t member_slots_untold(const struct member_inside_line *line, uint64_t from)
+{
+	uint64_t held;
+	return place_told(line->is.line, from, &held, 1) ? held >> 24 : UINT64_MAX;
 }
 
 // Whether to tell now: in every batch with claims, else once in a while, and at once when nobody
@@ -30,23 +35,28 @@ static bool is_due(const struct member *m, const struct member_inside_line *line
 	       m->now_ms >= m->slots_ms + m->plan.sync_ms || is_first(line);
 }
 
+// Returns whether there may be more.
 static bool put(struct member *m, struct member_inside_line *line)
 {
 	struct ledger_entry *entry =
 		member_batch_add(m, LEDGER_SLOTS, line->is.line_id, MEMBER_INSIDE_SLOTS);
 	if (!entry)
 		return false;
-	entry->slots.count = place_told(line->is.line, &line->slots_sent, entry->slots.held,
-		LEDGER_SLOTS_MAX, &entry->slots.total);
-	if (entry->slots.count == 0)
+	struct ledger_slots *slots = &entry->slots;
+	slots->count = place_told(line->is.line, line->slots_sent, slots->held, LEDGER_SLOTS_MAX);
+	if (slots->count == 0) {
 		member_batch_drop(m);
-	return entry->slots.count == LEDGER_SLOTS_MAX;
+		return false;
+	}
+	line->slots_sent = (slots->held[slots->count - 1] >> 24) + 1;
+	slots->total = place_own(line->is.line, line->slots_sent);
+	return slots->count == LEDGER_SLOTS_MAX;
 }
 
 static uint64_t closed_of(const struct member_inside_line *line)
 {
 	const uint64_t from = line->is_known ? line->slots_sent : line->slots_known;
-	const uint64_t untold = place_told_slot(line->is.line, from);
+	const uint64_t untold = member_slots_untold(line, from);
 	const uint64_t closed = atomic_load(&line->is.line->closed);
 	return untold < closed ? untold : closed;
 }

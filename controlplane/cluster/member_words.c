@@ -7,13 +7,14 @@
 #include "controlplane/cluster/member_words.h"
 
 #include "controlplane/cluster/member_loss.h"
+#include "controlplane/cluster/member_slots.h"
 
 // Tickets of ours that the ledger does not know of: somebody waits, whatever it says.
 static bool has_untold(const struct member_inside_line *line)
 {
 	const struct place_line *place = line->is.line;
 	return (atomic_load(&place->word) & PLACE_SEQ_MAX) != 0 ||
-	       line->slots_known < atomic_load(&place->index_end);
+	       member_slots_untold(line, line->slots_known) != UINT64_MAX;
 }
 
 static bool is_slow(const struct member *m)
@@ -32,8 +33,7 @@ static uint64_t open_word(struct member *m, struct member_inside_line *line)
 		is_held |= is_slow(m) || member_known_room(&m->known) == 0;
 		people = line->is_full || !line->is.node.direct ? 0 : line->words.open_count;
 	}
-	const bool is_line =
-		people == 0 || (has_untold(line) && line->is.on_loss != MEMBER_OPEN);
+	const bool is_line = people == 0 || (has_untold(line) && line->is.on_loss != MEMBER_OPEN);
 	return people | (is_line ? PLACE_OPEN_LINE : 0) | (is_held ? PLACE_OPEN_HOLD : 0);
 }
 
