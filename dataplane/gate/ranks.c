@@ -144,7 +144,7 @@ bool ranks_rank(const struct ranks *r, uint64_t key, uint64_t *rank)
 	uint64_t first;
 	bool is_counted;
 	*rank = PLACE_UNKNOWN;
-	if (place_slot(key) >= load(&r->final))
+	if (key > place_key(load(&r->final), 0, 0))
 		return false;
 	do {
 		first = load(&r->first);
