@@ -158,7 +158,7 @@ json_t *appliance_show(struct control *c)
 	set(cluster, "skew_max_ms", number(a->skew_max_ms));
 	set(cluster, "news_behind", number(status->newest - status->applied));
 	set(cluster, "remembered", number(status->known_count));
-	set(cluster, "unsent", number(status->unsent_count));
+	set(cluster, "unsaid", number(status->unsaid_count));
 	set(cluster, "secret_waits_for", name_of(status, shared_awaited(a->shared)));
 	set(cluster, "floor_held", json_boolean(status->office.is_floor_held));
 	set_conflicts(cluster, c);
