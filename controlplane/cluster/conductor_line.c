@@ -1,10 +1,10 @@
 // Conductor's line: what controller/turn.c and publish.c do for a line of one appliance, with the
 // ledger's view in place of sessions and presences.
 //
-// Two things are different. A view is as old as a batch takes, so what it says is free may be taken:
-// the ledger decides, and the next view says so. And who is present is known by their number, the
-// smallest key, and the keys of those who came; so floor waits for whoever was the smallest, as long
-// as the controller's would have waited for each of them.
+// Two things are different. A view is as old as a batch takes, so what it says is free may be
+// taken: the ledger decides, and the next view says so. And who is present is known by their
+// number, the smallest key, and the keys of those who came; so floor waits for whoever was the
+// smallest, as long as the controller's would have waited for each of them.
 
 #include "controlplane/cluster/conductor_line.h"
 
@@ -95,8 +95,8 @@ void conductor_line_see(
 	struct pool *own = &line->call.own;
 	if (line->is_seen) {
 		const uint64_t ended = view->ended_total - line->view.ended_total;
-		pool_follow_admitted(own,
-			(uint32_t)(view->admitted_total - line->view.admitted_total), now_ms);
+		pool_follow_admitted(
+			own, (uint32_t)(view->admitted_total - line->view.admitted_total), now_ms);
 		for (uint64_t i = 0; i < ended; i++)
 			tally_add(&line->freed, now_ms);
 	}
@@ -202,7 +202,8 @@ static void fill(const struct conductor_line *line, const struct conductor_node 
 		.is_open = is->is_open,
 		.words = {.next_poll_after = caller_next_poll_after(c, line->view.present),
 			.door_wait_ms = caller_door_wait_ms(c),
-			.open_count = open_count(line, is)}};
+			.open_count = open_count(line, is),
+			.at_ms = c->now_ms}};
 	caller_wait(c, &t->words.wait_low, &t->words.wait_high);
 }
 

@@ -172,8 +172,7 @@ struct member_seams {
 	// once if it is another one than the plan's.
 	void (*numbered)(void *ctx, uint8_t appliance);
 	// A shared record is this now; len 0: it is deleted. `bytes` die with the call.
-	void (*record)(
-		void *ctx, uint8_t type, uint32_t id, const uint8_t *bytes, uint32_t len);
+	void (*record)(void *ctx, uint8_t type, uint32_t id, const uint8_t *bytes, uint32_t len);
 	// The ledger has answered a member_put_record(): LEDGER_DONE, or LEDGER_STALE or
 	// LEDGER_FULL, and it is dropped. May be NULL.
 	void (*recorded)(void *ctx, uint8_t type, uint32_t id, enum ledger_verdict verdict);
@@ -195,8 +194,8 @@ struct member_seams {
 	// Entries of the owner's own (LEDGER_GATHERED, codes written back) for a batch, up to
 	// `max`; what they point to lives until `offered`. May be NULL.
 	uint32_t (*offer)(void *ctx, struct ledger_entry *entries, uint32_t max);
-	void (*offered)(void *ctx, const struct ledger_entry *entry,
-		const struct ledger_answer *answer);
+	void (*offered)(
+		void *ctx, const struct ledger_entry *entry, const struct ledger_answer *answer);
 };
 
 struct member;
