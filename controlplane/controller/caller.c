@@ -52,7 +52,7 @@ void caller_fini(struct caller *c)
 	keyset_fini(&c->left);
 }
 
-void caller_take_over(struct caller *c, uint64_t threshold, uint64_t floor, uint64_t settled)
+void caller_take_over(struct caller *c, uint64_t threshold, uint64_t floor, uint64_t tickets)
 {
 	c->floor = c->passed = floor;
 	c->threshold = threshold < floor ? floor : threshold; // only after a power loss
@@ -63,7 +63,7 @@ void caller_take_over(struct caller *c, uint64_t threshold, uint64_t floor, uint
 	if (c->threshold == c->floor)
 		return;
 	const uint64_t called = c->threshold_rank - c->floor_rank;
-	calls_add(&c->calls, c->threshold, called > settled ? called - settled : 0, 0, 0,
+	calls_add(&c->calls, c->threshold, tickets < called ? tickets : called, 0, 0,
 		caller_available_ms(c));
 	caller_begin_anew(c);
 }

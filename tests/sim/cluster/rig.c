@@ -70,7 +70,7 @@ static void start(struct rig *r, struct rig_member *m)
 	m->batch.incarnation = rig_random(r, UINT64_MAX - 1) + 1;
 	m->batch.number = 0;
 	m->down_until_ms = m->arrives_ms = m->replies_ms = 0;
-	m->queue_count = 0;
+	m->queue_count = m->later_count = 0;
 	m->conductor = conductor_create(&plan, r->now_ms);
 	assert(m->conductor);
 	set_nodes(r, m);
@@ -98,7 +98,7 @@ static void make_line(struct rig *r, struct rig_line *l, uint32_t id)
 	place_begin(l->place, r->now_ms / PLACE_SLOT_MS);
 	l->ranks = ranks_init(l->ranks, 4 * ENTRIES_MAX);
 	ranks_read(l->ranks);
-	l->words = (struct ledger_words){UINT64_MAX, UINT64_MAX, 1, 0, 0, 0};
+	l->words = (struct ledger_words){UINT64_MAX, UINT64_MAX, 1, 0, 0, 0, 0, 0};
 }
 
 static void make_member(struct rig *r, uint32_t index)
@@ -140,8 +140,7 @@ static void add_slots(struct rig *r, struct rig_member *m)
 		l->told = (slots.held[slots.count - 1] >> 24) + 1;
 		if (slots.count == LEDGER_SLOTS_MAX && l->told < closed)
 			closed = l->told;
-		for (uint32_t j = 0; j < slots.count; j++)
-			slots.total += slots.held[j] & 0xffffff;
+		slots.total = place_own(l->place, l->told);
 		add(m, LEDGER_SLOTS, i + 1)->slots = slots;
 	}
 	m->batch.closed = closed;
@@ -183,6 +182,7 @@ static void make_batch(struct rig *r, struct rig_member *m)
 	b->writes = m->writes;
 	b->entries = m->entries;
 	add_slots(r, m);
+	rig_crowd_again(r, m);
 	add_claims(r, m);
 	m->first_conductors = b->count;
 	b->fence = conductor_fence(m->conductor);
@@ -246,7 +246,7 @@ static void take_reply(struct rig *r, struct rig_member *m)
 		if (i >= m->first_conductors)
 			conductor_answer(m->conductor, &m->entries[i], &answers[i], r->now_ms);
 		else if (m->who[i] > 0)
-			rig_crowd_answer(r, m->who[i] - 1, &m->entries[i], &answers[i]);
+			rig_crowd_answer(r, m, m->who[i] - 1, &m->entries[i], &answers[i]);
 	}
 	free(m->reply);
 	m->reply = NULL;

@@ -19,6 +19,7 @@
 #define RIG_STEPS_MAX 60000u
 #define RIG_CLAIMS_MAX 512u // of a batch
 #define RIG_ENTRIES_MAX (RIG_LINES + RIG_CLAIMS_MAX + CONDUCTOR_ENTRIES_MAX)
+#define RIG_LATER_MAX 128u // claims that a member puts off
 #define RIG_POOL 0xf0u // node that the lines share, if there are two
 
 struct rig_plan {
@@ -44,7 +45,7 @@ enum rig_state { RIG_OUTSIDE, RIG_WAITING, RIG_ASKING, RIG_INSIDE, RIG_GONE };
 
 struct rig_visitor {
 	uint64_t key, id, session;
-	uint64_t due_ms; // acts no sooner
+	uint64_t asked_ms, due_ms; // due: acts no sooner
 	uint32_t line, expires, next; // next: in the list of a step
 	uint8_t state; // enum rig_state
 	bool is_away; // does not poll
@@ -66,6 +67,11 @@ struct rig_member {
 	uint32_t who[RIG_ENTRIES_MAX]; // visitor + 1 of a claim
 	uint32_t queue[RIG_CLAIMS_MAX]; // visitors whose claims wait
 	uint8_t kinds[RIG_CLAIMS_MAX];
+	struct rig_later {
+		uint64_t again_ms;
+		uint32_t who;
+	} later[RIG_LATER_MAX]; // the called who are nearly there: asked again, then answered
+	uint32_t later_count;
 	uint32_t queue_count, first_conductors; // first entry of the conductor
 	struct rig_line lines[RIG_LINES];
 	struct conductor *conductor;

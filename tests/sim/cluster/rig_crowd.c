@@ -9,6 +9,8 @@
 #include "dataplane/gate/place.h"
 
 #define TIMEOUT_MS 1000u // of a claim without an answer
+#define LATER_MS 700u // a claim is put off no longer
+#define AGAIN_MS 100u // when it is asked again
 #define RETRY_MS 300u // where nobody answers, at another
 
 static void at(struct rig *r, uint32_t who, uint64_t delay_ms)
@@ -60,6 +62,7 @@ static void ask(struct rig *r, struct rig_member *m, uint32_t who, uint8_t kind)
 		return;
 	}
 	v->state = RIG_ASKING;
+	v->asked_ms = r->now_ms;
 	at(r, who, TIMEOUT_MS);
 }
 
@@ -170,12 +173,36 @@ static void enter(struct rig *r, uint32_t who, const struct ledger_answer *answe
 	r->grants_at[(r->now_ms - r->start_ms) / RIG_STEP_MS]++;
 }
 
-void rig_crowd_answer(struct rig *r, uint32_t who, const struct ledger_entry *e,
-	const struct ledger_answer *answer)
+void rig_crowd_again(struct rig *r, struct rig_member *m)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < m->later_count; i++) {
+		if (r->now_ms >= m->later[i].again_ms &&
+			put_claim(m, m->later[i].who, LEDGER_CALLED))
+			continue;
+		m->later[kept++] = m->later[i];
+	}
+	m->later_count = kept;
+}
+
+// The called who is nearly there waits for it. Returns whether it does.
+static bool put_off(struct rig *r, struct rig_member *m, uint32_t who, uint32_t poll_after)
+{
+	const bool is_soon = r->now_ms + AGAIN_MS < r->visitors[who].asked_ms + LATER_MS;
+	if (poll_after > 1 || !is_soon || m->later_count == RIG_LATER_MAX)
+		return false;
+	m->later[m->later_count++] = (struct rig_later){r->now_ms + AGAIN_MS, who};
+	return true;
+}
+
+void rig_crowd_answer(struct rig *r, struct rig_member *m, uint32_t who,
+	const struct ledger_entry *e, const struct ledger_answer *answer)
 {
 	struct rig_visitor *v = &r->visitors[who];
 	if (v->state != RIG_ASKING || e->kind == LEDGER_END)
 		return; // it has given up waiting, and asks again
+	if (answer->verdict == LEDGER_NEXT && put_off(r, m, who, answer->poll_after))
+		return;
 	// It stands in the list of a step already, for its timeout: from there it goes on.
 	v->due_ms = r->now_ms + 1000ull * answer->poll_after;
 	if (answer->verdict == LEDGER_GRANTED) {
