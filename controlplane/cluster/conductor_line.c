@@ -132,15 +132,16 @@ static bool take_over(struct conductor_line *line)
 	const struct ledger_view *v = &line->view;
 	if (!is_rank_known(c->line, v->threshold))
 		return false;
-	const bool is_fresh = v->words.at_ms + FRESH_MS > c->now_ms && v->words.yield > 0;
-	if (is_fresh) {
-		const uint64_t tickets = ((uint64_t)v->words.expected << 16) / v->words.yield;
-		caller_take_over(c, v->threshold, v->floor, tickets);
-		calls_learn(&c->calls, v->words.yield / 65536.0);
-	} else {
-		caller_take_over(c, v->threshold, v->floor, called_but_settled(line));
-	}
-	caller_begin_anew(c);
+	const struct ledger_words *w = &v->words;
+	const uint64_t ago_ms = c->now_ms > w->at_ms ? c->now_ms - w->at_ms : 0;
+	const bool is_fresh = w->yield > 0 && ago_ms < FRESH_MS;
+	const struct calls_state state = {.tickets = w->called,
+		.came = w->came,
+		.expect_ms = w->expect_ms > ago_ms ? w->expect_ms - (uint32_t)ago_ms : 0,
+		.yield = w->yield / 65536.0};
+	caller_take_over(
+		c, v->threshold, v->floor, called_but_settled(line), is_fresh ? &state : NULL);
+	told_forget(&c->told, c->now_ms);
 	line->said = (struct ledger_threshold){0};
 	line->is_taken_over = true;
 	return true;
@@ -151,7 +152,7 @@ static void move_floor(struct conductor_line *line, bool is_held)
 	struct caller *c = &line->call;
 	const uint64_t held = line->view.first_held;
 	if (line->is_floor_held && !is_held)
-		caller_begin_anew(c); // who polls at that member could not, or nobody does
+		caller_prolong(c); // who polled there could not
 	line->is_floor_held = is_held;
 	if (is_held)
 		return;
@@ -210,6 +211,7 @@ static void fill(const struct conductor_line *line, const struct conductor_node 
 	struct ledger_threshold *t)
 {
 	const struct caller *c = &line->call;
+	const struct calls_state state = calls_state(&c->calls, caller_available_ms(c));
 	*t = (struct ledger_threshold){.threshold = c->threshold,
 		.floor = c->floor,
 		.threshold_rank = c->threshold_rank,
@@ -222,8 +224,10 @@ static void fill(const struct conductor_line *line, const struct conductor_node 
 			.door_wait_ms = caller_door_wait_ms(c),
 			.open_count = open_count(line, is),
 			.at_ms = c->now_ms,
-			.expected = (uint32_t)calls_expected(&c->calls),
-			.yield = (uint32_t)(calls_yield(&c->calls) * 65536)}};
+			.called = (uint32_t)state.tickets,
+			.came = (uint32_t)state.came,
+			.expect_ms = state.expect_ms,
+			.yield = (uint32_t)(state.yield * 65536)}};
 	caller_wait(c, &t->words.wait_low, &t->words.wait_high);
 }
 

@@ -220,8 +220,9 @@ struct ledger_words {
 	uint32_t door_wait_ms; // expected wait of the called for their slot, besides
 	uint32_t open_count; // newcomers that may be admitted directly now, by all members together
 	uint64_t at_ms; // cluster time of the conductor when it decided
-	uint32_t expected, yield; // for the next conductor: of the called, how many will come yet;
-				  // share of the called that come, of 2^16
+	// For the next conductor (struct calls_state).
+	uint32_t called, came, expect_ms; // of the called who are expected still
+	uint32_t yield; // share of the called that come, of 2^16
 };
 struct ledger_threshold {
 	uint64_t threshold, floor; // keys

@@ -37,7 +37,7 @@ static struct pool_words words_of(const struct place_line *line)
 static void take_over(struct controller *c)
 {
 	caller_take_over(&c->call, atomic_load(&c->line->threshold), atomic_load(&c->line->floor),
-		CALLER_EVERYBODY);
+		CALLER_EVERYBODY, NULL);
 	if (place_total(c->line) > 0)
 		told_forget(&c->call.told, c->call.now_ms);
 }

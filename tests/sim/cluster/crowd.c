@@ -147,7 +147,7 @@ static void threshold(struct crowd *c, struct ledger_entry *e)
 			.door_wait_ms = (uint32_t)crowd_random(c, 3),
 			.open_count = (uint32_t)crowd_random(c, 2),
 			.at_ms = crowd_random(c, 3),
-			.expected = (uint32_t)crowd_random(c, 2),
+			.called = (uint32_t)crowd_random(c, 2),
 			.yield = (uint32_t)crowd_random(c, 2)},
 	};
 }

@@ -98,7 +98,8 @@ static void make_line(struct rig *r, struct rig_line *l, uint32_t id)
 	place_begin(l->place, r->now_ms / PLACE_SLOT_MS);
 	l->ranks = ranks_init(l->ranks, 4 * ENTRIES_MAX);
 	ranks_read(l->ranks);
-	l->words = (struct ledger_words){UINT64_MAX, UINT64_MAX, 1, 0, 0, 0, 0, 0};
+	l->words = (struct ledger_words){
+		.wait_low = UINT64_MAX, .wait_high = UINT64_MAX, .next_poll_after = 1};
 }
 
 static void make_member(struct rig *r, uint32_t index)

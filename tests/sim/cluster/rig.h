@@ -34,7 +34,7 @@ struct rig_plan {
 	uint32_t no_show_percent, no_show_after; // of the first nobody stays away
 	uint32_t return_ms; // when they come, all at once; 0: never
 	uint32_t kill_every_ms, down_ms; // the conductor
-	uint32_t shop_ms; // then the session is ended early; 0: kept to its end
+	uint32_t shop_min_ms, shop_ms; // then the session is ended early; 0: kept to its end
 	uint32_t direct_percent; // of those who come when nobody waits and are admitted at once
 	uint32_t lose_percent; // of replies: the batch is sent again
 	uint32_t jump_at_ms; // of the store's clock

@@ -58,6 +58,7 @@ static void use_of_the_capacity(void)
 		struct rig_plan plan = rig_everyday(20 + i);
 		plan.node.limits.capacity = cases[i].capacity;
 		plan.node.session_s = cases[i].session_s;
+		plan.shop_min_ms = cases[i].shop_ms / 4;
 		plan.shop_ms = cases[i].shop_ms;
 		plan.people[0] = 12 * cases[i].capacity;
 		plan.duration_ms = 200000;
