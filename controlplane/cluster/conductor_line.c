@@ -1,10 +1,10 @@
 // Conductor's line: what controller/turn.c and publish.c do for a line of one appliance, with the
 // ledger's view in place of sessions and presences.
 //
-// Two things are different. A view is as old as a batch takes, so what it says is free may be taken:
-// the ledger decides, and the next view says so. And who is present is known by their number, the
-// smallest key, and the keys of those who came; so floor waits for whoever was the smallest, as long
-// as the controller's would have waited for each of them.
+// Two things are different. A view is as old as a batch takes, so what it says is free may be
+// taken: the ledger decides, and the next view says so. And who is present is known by their
+// number, the smallest key, and the keys of those who came; so floor waits for whoever was the
+// smallest, as long as the controller's would have waited for each of them.
 
 #include "controlplane/cluster/conductor_line.h"
 
@@ -13,6 +13,7 @@
 
 #include "controlplane/controller/controller.h"
 
+#define FRESH_MS 5000u // words of the conductor before that are no older are good
 #define LEFT_PASS_MAX 4096u // tickets given back that floor passes in one turn
 
 static const struct conductor_line *owner_of(const struct pool *own)
@@ -95,8 +96,8 @@ void conductor_line_see(
 	struct pool *own = &line->call.own;
 	if (line->is_seen) {
 		const uint64_t ended = view->ended_total - line->view.ended_total;
-		pool_follow_admitted(own,
-			(uint32_t)(view->admitted_total - line->view.admitted_total), now_ms);
+		pool_follow_admitted(
+			own, (uint32_t)(view->admitted_total - line->view.admitted_total), now_ms);
 		for (uint64_t i = 0; i < ended; i++)
 			tally_add(&line->freed, now_ms);
 	}
@@ -112,16 +113,33 @@ static bool is_rank_known(const struct place_line *place, uint64_t key)
 	return place_slot(key) <= place_slot(place_key_at(place, UINT64_MAX));
 }
 
-// The line as the conductor before this one left it.
+// Of the called, those of whom the ledger knows nothing.
+static uint64_t called_but_settled(const struct conductor_line *line)
+{
+	const struct caller *c = &line->call;
+	const struct ledger_view *v = &line->view;
+	const uint32_t left = keyset_count(&c->left) - keyset_below(&c->left, v->threshold, 0);
+	const uint32_t settled = v->settled > left ? v->settled - left : 0;
+	const uint64_t known = v->floor_rank + settled + v->present;
+	return v->threshold_rank > known ? v->threshold_rank - known : 0;
+}
+
+// The line as the conductor before this one left it. If that was just now, everybody could poll all
+// the time, and who was expected then is so now; else all who were called are.
 static bool take_over(struct conductor_line *line)
 {
 	struct caller *c = &line->call;
 	const struct ledger_view *v = &line->view;
 	if (!is_rank_known(c->line, v->threshold))
 		return false;
-	const uint32_t left = keyset_count(&c->left) - keyset_below(&c->left, v->threshold, 0);
-	const uint32_t settled = v->settled > left ? v->settled - left : 0;
-	caller_take_over(c, v->threshold, v->floor, (uint64_t)settled + v->present);
+	const bool is_fresh = v->words.at_ms + FRESH_MS > c->now_ms && v->words.yield > 0;
+	if (is_fresh) {
+		const uint64_t tickets = ((uint64_t)v->words.expected << 16) / v->words.yield;
+		caller_take_over(c, v->threshold, v->floor, tickets);
+		calls_learn(&c->calls, v->words.yield / 65536.0);
+	} else {
+		caller_take_over(c, v->threshold, v->floor, called_but_settled(line));
+	}
 	caller_begin_anew(c);
 	line->said = (struct ledger_threshold){0};
 	line->is_taken_over = true;
@@ -202,7 +220,10 @@ static void fill(const struct conductor_line *line, const struct conductor_node 
 		.is_open = is->is_open,
 		.words = {.next_poll_after = caller_next_poll_after(c, line->view.present),
 			.door_wait_ms = caller_door_wait_ms(c),
-			.open_count = open_count(line, is)}};
+			.open_count = open_count(line, is),
+			.at_ms = c->now_ms,
+			.expected = (uint32_t)calls_expected(&c->calls),
+			.yield = (uint32_t)(calls_yield(&c->calls) * 65536)}};
 	caller_wait(c, &t->words.wait_low, &t->words.wait_high);
 }
 

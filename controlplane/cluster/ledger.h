@@ -219,6 +219,9 @@ struct ledger_words {
 	uint32_t next_poll_after; // s, what LEDGER_NEXT would be told
 	uint32_t door_wait_ms; // expected wait of the called for their slot, besides
 	uint32_t open_count; // newcomers that may be admitted directly now, by all members together
+	uint64_t at_ms; // cluster time of the conductor when it decided
+	uint32_t expected, yield; // for the next conductor: of the called, how many will come yet;
+				  // share of the called that come, of 2^16
 };
 struct ledger_threshold {
 	uint64_t threshold, floor; // keys

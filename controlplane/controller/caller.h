@@ -51,9 +51,9 @@ bool caller_init(struct caller *c, const struct place_line *line, const struct p
 	const struct pool_words *words, uint32_t left_max, uint64_t seed, uint64_t now_ms);
 void caller_fini(struct caller *c);
 
-// Threshold and floor are where another has left them: all who are called, but `settled` of them,
-// who are present or need not be waited for, are expected anew.
-void caller_take_over(struct caller *c, uint64_t threshold, uint64_t floor, uint64_t settled);
+// Threshold and floor are where another has left them, and so many of the called may come yet.
+#define CALLER_EVERYBODY UINT64_MAX // of the called
+void caller_take_over(struct caller *c, uint64_t threshold, uint64_t floor, uint64_t tickets);
 
 // The available clock.
 static inline uint64_t caller_available_ms(const struct caller *c)

@@ -24,6 +24,12 @@ void calls_init(struct calls *c, uint64_t now_ms)
 	*c = (struct calls){.called = SAMPLE_BEFORE, .came = SAMPLE_BEFORE, .ripened_ms = now_ms};
 }
 
+void calls_learn(struct calls *c, double yield)
+{
+	c->called = SAMPLE_TICKETS;
+	c->came = SAMPLE_TICKETS * yield;
+}
+
 // Join b to a, which is before it.
 static void join(struct call *a, const struct call *b)
 {

@@ -31,6 +31,9 @@ struct calls {
 // Nobody has been called. In the caller's memory; nothing to end.
 void calls_init(struct calls *c, uint64_t now_ms);
 
+// The yield was this, as another has measured it.
+void calls_learn(struct calls *c, double yield);
+
 // The threshold has passed `tickets`, up to `key_end`.
 //   heard_ms   from now: by then everybody has heard of it, if all poll as told
 //   claim_ms   how long the turn waits after that

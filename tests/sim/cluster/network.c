@@ -240,6 +240,8 @@ static void hear(struct network_link *link, uint64_t world_ms)
 		if (!news->text || news->at_ms > world_ms)
 			continue;
 		const bool is_read = member_news(a->member, news->text, strlen(news->text), now);
+		if (!is_read)
+			fprintf(stderr, "%s\n", news->text);
 		assert(is_read);
 		free(news->text);
 		news->text = NULL;
@@ -251,6 +253,8 @@ static void hear(struct network_link *link, uint64_t world_ms)
 	link->has_batch = false;
 	a->heard_ms = world_ms;
 	const bool is_read = member_reply(a->member, reply, strlen(reply), link->sent_now, now);
+	if (!is_read)
+		fprintf(stderr, "%s\n", reply);
 	assert(is_read);
 	free(reply);
 }
