@@ -107,9 +107,10 @@ struct ranks_state {
 	bool differs; // from what ranks_sum() said; while all is read again it may
 };
 
+// Control.
 struct ranks_state ranks_state(const struct ranks *ranks);
 
-// Slots that there is room for.
+// Slots that there is room for, now and in all. Control.
 uint64_t ranks_free(const struct ranks *ranks);
 uint64_t ranks_max(const struct ranks *ranks);
 
