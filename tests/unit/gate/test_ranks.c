@@ -31,7 +31,7 @@ static void places_of_three_appliances(void **state)
 		{7, 0, 1, 4, true},
 		{7, 1, 1, 5, true},
 		{7, 2, 1, 6, false},
-		{8, 0, 0, 6, false},
+		{8, 0, 0, 6, true},
 		{8, 0, 1, PLACE_UNKNOWN, false},
 		{8, 1, 0, PLACE_UNKNOWN, false},
 		{9, 0, 0, PLACE_UNKNOWN, false},
