@@ -443,8 +443,11 @@ static void set_place(json_t *all, const struct place_line *line, uint64_t key, 
 			     : key < threshold ? "called"
 					       : "waiting";
 	set(all, "stands", json_string(stands));
-	set(all, "position", number(rank + 1));
-	set(all, "ahead", number(key < threshold || rank < before ? 0 : rank - before));
+	set(all, "position", rank == PLACE_UNKNOWN ? json_null() : number(rank + 1));
+	set(all, "ahead",
+		key < threshold || rank < before ? number(0)
+		: rank == PLACE_UNKNOWN          ? json_null()
+						 : number(rank - before));
 	set(all, "exact", json_boolean(exact));
 }
 

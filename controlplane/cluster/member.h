@@ -1,6 +1,7 @@
 // Member: an appliance's side of a cluster. What claims/ and controller/ are to an appliance alone,
 // this is to one of several: the same claims come in, the same answers go out, but the ledger
-// decides (ledger.h).
+// decides (ledger.h). A called visitor whom it tells to poll again in a second is asked about again
+// meanwhile, as controller/later.h does, so that no slot waits for a poll.
 //
 //   claims of all workers ─▶ member ─▶ batch ─▶ wire · link ─▶ ledger
 //                              │ ▲                               │
@@ -9,8 +10,8 @@
 //
 // Nobody enters before the ledger knows it: an answer leaves when the reply to its batch is here.
 // There is one batch in flight; it is the same batch until there is a reply, however often it goes
-// out. The member that holds the lease has a conductor besides (conductor.h), whose entries go with
-// its batches.
+// out. Each has a conductor (conductor.h), which stands for election and speaks in its batches
+// while it is in office.
 //
 // A turn, every 10 to 20 ms and at once when there are claims:
 //   1. member_claims() with what the workers' rings hold, up to member_room()
@@ -46,22 +47,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "controlplane/cluster/conductor.h"
 #include "controlplane/cluster/ledger.h"
 #include "dataplane/gate/claim.h"
 #include "dataplane/gate/ended.h"
 #include "dataplane/gate/place.h"
 #include "dataplane/gate/rooms.h"
 
-struct conductor;
-struct conductor_line;
 struct ranks;
 
 #define MEMBER_CLAIMS_MAX 4096u // claims that wait for a batch; more stay in the workers' rings
 #define MEMBER_LATE_MS 1000u // an older claim has been given up by its worker
+#define MEMBER_LATER_MAX 128u // called whose answer is put off, since their turn is near
+#define MEMBER_LATER_MS 700u // after it was sent, a claim is put off no longer
+#define MEMBER_LATER_STEP_MS 100u // the ledger is asked again after this
 #define MEMBER_SYNC_MS 200u // default: between batches when there is nothing to say
 #define MEMBER_AWAY_MS 1000u // without a reply for longer the store is away
 #define MEMBER_HOLD_MS 200u // a reply that takes longer: nothing is parked
 #define MEMBER_AGAIN_MS 500u // a batch that was refused as a whole is sent again after this
+#define MEMBER_RESYNC_AGAIN_MS 5000u // ranks that found no room are read again after this
 #define MEMBER_RECORDS_MAX 256u // records that wait for the ledger
 #define MEMBER_VIEW_MS 1000u // between views of a line, where no conductor asks more often
 #define MEMBER_LINES_MAX 1024u
@@ -79,7 +83,6 @@ struct ranks;
 	X(news, "news taken") \
 	X(resyncs, "times the state was read anew") \
 	X(recoveries, "times everything was written back") \
-	X(elected, "times this appliance became the conductor") \
 	X(called, "claims by the called") \
 	X(direct, "claims by newcomers") \
 	X(renew, "renewals asked for") \
@@ -96,7 +99,9 @@ struct ranks;
 	X(ended_full, "sessions not ended early, or not known everywhere: a set is full") \
 	X(left_untold, "tickets given back that workers take for waiting: the set is full") \
 	X(left_refused, "tickets not given back: there is no room to remember") \
+	X(later, "of the called, those asked about again before they were answered") \
 	X(known_full, "claims not passed on: what is granted could not be remembered") \
+	X(unsaid, "reports that found no room") \
 	X(written_back, "sessions that the ledger was told of afterwards") \
 	X(conflicts, "of these, those it knew otherwise: ended here") \
 	X(records_refused, "records that the ledger did not take")
@@ -118,10 +123,10 @@ enum member_on_loss { // as config_on_store_loss
 struct member_line {
 	uint32_t line_id;
 	struct place_line *line; // has begun (place_begin)
-	struct ranks *ranks; // of all appliances (ranks.h)
-	struct conductor_line *conductor; // for when this appliance is the conductor
+	struct ranks *ranks; // of all appliances (ranks.h), that `line` shares (place_share)
 	struct ledger_node node; // limits, and what the line is below; node.config: hash of what is
 				 // configured here
+	uint32_t claim_s; // how long a turn waits to be taken
 	uint8_t state; // enum gate_room_state
 	uint8_t on_loss; // enum member_on_loss
 	bool is_still; // by its mode: nobody is called or admitted, and no turn ends
@@ -138,10 +143,10 @@ struct member_plan {
 	uint64_t incarnation; // random at start, not 0
 	uint8_t appliance; // the number it had before; LEDGER_MEMBERS_MAX: none yet
 	uint32_t lines_max, nodes_max; // up to MEMBER_LINES_MAX, MEMBER_NODES_MAX
-	uint32_t workers_max;
+	uint32_t workers_max; // up to CLAIMS_ANSWERS_WORKERS
 	uint32_t known_max; // sessions, used tickets and tickets given back that are remembered
 	uint32_t sync_ms; // 0: MEMBER_SYNC_MS
-	uint64_t seed; // random, for hash tables
+	uint64_t seed; // random, for hash tables and trees
 };
 
 // A reply's word on time, for the clock that is given to this module. No good as a measure unless
@@ -200,28 +205,38 @@ struct member_seams {
 
 struct member;
 
-// The sets that workers look at, and the conductor for when it is this one; they stay the caller's
-// and outlive the member.
-struct member_parts {
+// The sets that workers look at; they stay the caller's and outlive the member.
+struct member_sets {
 	struct ended *ended, *left;
-	struct conductor *conductor;
 };
 
-// Returns NULL when memory is short. Memory is 80 bytes for each of known_max, and some 3 MB.
-struct member *member_create(const struct member_plan *plan, const struct member_parts *parts,
-	const struct member_seams *seams);
+// Returns NULL when memory is short. Memory is some 110 bytes for each of known_max, 5 MB besides,
+// and the conductor's.
+struct member *member_create(const struct member_plan *plan, const struct member_sets *sets,
+	const struct member_seams *seams, uint64_t now_ms);
 
 // Accepts NULL.
 void member_destroy(struct member *m);
 
 // Lines, in the order of the snapshot (claim.room), and what they share: at start, with a reload,
 // and when a command changes limits. Lines that stay (by line_id) keep what is known of them. With
-// claims in flight too: their answers go to where they came from.
-void member_set_lines(struct member *m, const struct member_line *lines, uint32_t count);
-void member_set_nodes(struct member *m, const struct member_node *nodes, uint32_t count);
+// claims in flight too: their answers go to where they came from. Returns false, and nothing has
+// changed, if there are more than planned, a parent is not before its child, or memory is short.
+struct member_shape {
+	const struct member_line *lines;
+	const struct member_node *nodes;
+	uint32_t line_count, node_count;
+};
+bool member_set_shape(struct member *m, const struct member_shape *shape, uint64_t now_ms);
 
 // A command changed a line's state or mode. Returns false if there is no such line.
-bool member_set_state(struct member *m, uint32_t line_id, uint8_t state, bool is_still);
+bool member_set_state(
+	struct member *m, uint32_t line_id, uint8_t state, bool is_still, uint64_t now_ms);
+
+// `release N`, and the end of an event, as conductor_release() and conductor_lapse(): every member
+// is told, the one in office does it.
+bool member_release(struct member *m, uint32_t line_id, uint64_t count);
+void member_lapse(struct member *m, uint32_t line_id, uint64_t key);
 
 // How many claims are taken now.
 uint32_t member_room(const struct member *m);
@@ -279,7 +294,6 @@ bool member_look_line(const struct member *m, uint32_t line_id, struct member_li
 // For `show cluster`.
 struct member_status {
 	bool is_connected, is_away, is_recovering, is_skewed, is_resyncing;
-	bool is_conductor; // this one
 	bool is_name_taken; // a live appliance has our name: since refused_since_ms
 	bool is_full; // there is no number for us: likewise
 	bool is_ready; // a reply was taken, and all that is shared has been read
@@ -290,9 +304,10 @@ struct member_status {
 	uint64_t fence, epoch, writes, cursor, newest, applied, closed, final;
 	int64_t skew_ms; // our clock less the ledger's, at the last reply
 	uint32_t round_trip_ms; // of the last batch
-	uint32_t known_count, unsent_count; // remembered; of these, not yet in the ledger
+	uint32_t known_count, unsaid_count; // remembered; of these, not yet in the ledger
 	uint32_t member_count;
 	struct ledger_member members[LEDGER_MEMBERS_MAX]; // as of the last reply
+	struct conductor_status office; // of our conductor
 };
 void member_status(const struct member *m, struct member_status *status);
 

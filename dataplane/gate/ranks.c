@@ -8,10 +8,11 @@
 // finds `first` moved looks once more.
 //
 //   held  slot << 24 | appliance << 18 | tickets         base  tickets before it
-//   held  slot << 24 | people                            base  with GATHERED: a gathering, drawn
+//   held  slot << 24 | tickets                           base  with BLOCK: nobody's in particular
 //
-// Tickets that floor has passed may have been forgotten by everybody before we began. So we do not
-// count from 0 but back from what the ledger says were told in all (`sum`).
+// A block is a gathering that is drawn: its list has the ranks within. Or what floor has passed
+// before we heard of it, because we began, or were behind: how many that were follows from what the
+// ledger says were told in all.
 
 #include "dataplane/gate/ranks.h"
 
@@ -25,7 +26,7 @@
 #define SLOT_MASK ((1ull << SLOT_SHIFT) - 1)
 #define PART_SHIFT PLACE_SEQ_BITS // below it: tickets; above: slot and appliance
 #define PART_MASK ((1ull << PART_SHIFT) - 1)
-#define GATHERED (1ull << 63)
+#define BLOCK (1ull << 63)
 #define SHORT_NEVER UINT64_MAX
 
 static_assert(RANKS_ENTRIES_MIN >> PLACE_APPLIANCE_BITS > 1, "of two slots, one can be forgotten");
@@ -63,7 +64,7 @@ struct ranks {
 struct part {
 	uint64_t slot, tickets, base;
 	uint32_t appliance;
-	bool is_gathered;
+	bool is_block;
 };
 
 static uint64_t load(const _Atomic uint64_t *from)
@@ -85,9 +86,9 @@ static struct part part_at(const struct ranks *r, uint64_t i)
 {
 	const struct entry *entry = &r->entries[i & (r->entries_max - 1)];
 	const uint64_t held = load(&entry->held), base = load(&entry->base);
-	struct part part = {.slot = held >> SLOT_SHIFT, .base = base & ~GATHERED};
-	part.is_gathered = base & GATHERED;
-	part.tickets = held & (part.is_gathered ? SLOT_MASK : PART_MASK);
+	struct part part = {.slot = held >> SLOT_SHIFT, .base = base & ~BLOCK};
+	part.is_block = base & BLOCK;
+	part.tickets = held & (part.is_block ? SLOT_MASK : PART_MASK);
 	part.appliance = (uint32_t)(held >> PART_SHIFT) & ((1u << PLACE_APPLIANCE_BITS) - 1);
 	return part;
 }
@@ -128,8 +129,10 @@ static uint64_t within(
 		const struct part part = part_at(r, i);
 		if (part.slot != slot)
 			break;
-		if (part.is_gathered) // its list knows better
-			return part.tickets;
+		if (part.is_block) {
+			below += part.tickets;
+			continue;
+		}
 		below += min_of(part.tickets, seq + (part.appliance < appliance));
 		*is_counted |= part.appliance == appliance && seq < part.tickets;
 	}
@@ -138,10 +141,11 @@ static uint64_t within(
 
 bool ranks_rank(const struct ranks *r, uint64_t key, uint64_t *rank)
 {
+	const uint64_t unknown = place_key(load(&r->final), 0, 0);
 	uint64_t first;
 	bool is_counted;
 	*rank = PLACE_UNKNOWN;
-	if (place_slot(key) >= load(&r->final))
+	if (key > unknown)
 		return false;
 	do {
 		first = load(&r->first);
@@ -149,7 +153,7 @@ bool ranks_rank(const struct ranks *r, uint64_t key, uint64_t *rank)
 		const uint64_t i = find(r, place_slot(key), first, end);
 		*rank = before(r, i, first, end) + within(r, i, end, key, &is_counted);
 	} while (load(&r->first) != first);
-	return is_counted;
+	return is_counted || key == unknown;
 }
 
 uint64_t ranks_final(const struct ranks *r)
@@ -312,26 +316,6 @@ static uint64_t own_told(const struct ranks *r)
 	return last;
 }
 
-bool ranks_begin(struct ranks *r, uint8_t own, uint64_t gathered)
-{
-	assert(own < 1u << PLACE_APPLIANCE_BITS);
-	compact(r);
-	r->is_reading = false;
-	if (r->is_known)
-		return true;
-	if (r->short_from != SHORT_NEVER)
-		return false;
-	const uint64_t forgotten = r->sum_said > r->sum ? r->sum_said - r->sum : 0;
-	r->own = own;
-	r->drawn = gathered;
-	r->sum += forgotten;
-	r->is_known = true;
-	store(&r->base, forgotten + gathered);
-	store(&r->untold, own_told(r) + 1);
-	publish_total(r);
-	return true;
-}
-
 static bool append(struct ranks *r, uint64_t held, uint64_t mark)
 {
 	const uint64_t first = load(&r->first), end = load(&r->end);
@@ -339,11 +323,47 @@ static bool append(struct ranks *r, uint64_t held, uint64_t mark)
 		return false;
 	struct entry *entry = &r->entries[end & (r->entries_max - 1)];
 	const uint64_t base = before(r, end, first, end);
-	assert(base < GATHERED);
+	assert(base < BLOCK);
 	store(&entry->held, held);
 	store(&entry->base, base | mark);
 	store(&r->end, end + 1);
 	r->last = held >> PART_SHIFT;
+	return true;
+}
+
+// Tickets that were told while we did not hear, and forgotten since: before all that waits.
+static bool fill_gap(struct ranks *r)
+{
+	const uint64_t last = r->last, slot = load(&r->final);
+	while (r->sum < r->sum_said) {
+		const uint64_t some = min_of(r->sum_said - r->sum, SLOT_MASK);
+		if (!append(r, slot << SLOT_SHIFT | some, BLOCK))
+			return false;
+		r->sum += some;
+		r->last = last;
+	}
+	return true;
+}
+
+bool ranks_begin(struct ranks *r, uint8_t own, uint64_t gathered)
+{
+	assert(own < 1u << PLACE_APPLIANCE_BITS);
+	compact(r);
+	if (r->short_from != SHORT_NEVER)
+		return false;
+	if (!r->is_known) {
+		const uint64_t forgotten = r->sum_said > r->sum ? r->sum_said - r->sum : 0;
+		r->own = own;
+		r->drawn = gathered;
+		r->sum += forgotten;
+		r->is_known = true;
+		store(&r->base, forgotten + gathered);
+		store(&r->untold, own_told(r) + 1);
+	}
+	if (!fill_gap(r))
+		return false;
+	r->is_reading = false;
+	publish_total(r);
 	return true;
 }
 
@@ -393,7 +413,7 @@ bool ranks_drawn(struct ranks *r, uint64_t end, uint64_t count)
 	assert(r->gathers_from > 0 && end > r->gathers_from && count <= SLOT_MASK);
 	if (load(&r->final) != r->gathers_from)
 		return false;
-	if (count > 0 && !append(r, (end - 1) << SLOT_SHIFT | count, GATHERED))
+	if (count > 0 && !append(r, (end - 1) << SLOT_SHIFT | count, BLOCK))
 		return false;
 	r->last = (end << PLACE_APPLIANCE_BITS) - 1; // its slots are nobody's
 	r->drawn += count;

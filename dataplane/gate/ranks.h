@@ -30,7 +30,7 @@
 //   threshold news ranks_settle(place_slot(threshold)), in the order of news
 //   floor          place_trim() forgets here too
 //   resync         the same as begin; what is final stays and is said meanwhile
-//   no room        ranks_told() said so, or ranks_begin(): the same as begin, some time later
+//   no room        ranks_told() said so, or ranks_begin(): the same as begin, when floor has moved
 #pragma once
 
 #include <stdbool.h>
@@ -68,7 +68,7 @@ void ranks_sum(struct ranks *ranks, uint64_t number, uint64_t total);
 // All has been read.
 //   own       number of this appliance
 //   gathered  people of gatherings that floor has passed before ranks_gather() could say so
-// Returns false if there was no room for all, and nothing was known before.
+// Returns false if there was no room for all: nothing new is final before all was read again.
 bool ranks_begin(struct ranks *ranks, uint8_t own, uint64_t gathered);
 
 // Slots below `final` will be told no more. Returns which are final now: fewer while all is being
@@ -107,17 +107,19 @@ struct ranks_state {
 	bool differs; // from what ranks_sum() said; while all is read again it may
 };
 
+// Control.
 struct ranks_state ranks_state(const struct ranks *ranks);
 
-// Slots that there is room for.
+// Slots that there is room for, now and in all. Control.
 uint64_t ranks_free(const struct ranks *ranks);
 uint64_t ranks_max(const struct ranks *ranks);
 
 // --- any thread, beside control; lock-free
 
 // How many tickets of the line stand before `key`; *rank is PLACE_UNKNOWN while its slot is not
-// final. Returns whether that is exact: false for a key that was not counted, which gets the place
-// of its slot's last known.
+// final, but for the first key of the first such slot, up to which everybody may be called. Returns
+// whether that is exact: false for a key that was not counted, which gets the place of its slot's
+// last known.
 bool ranks_rank(const struct ranks *ranks, uint64_t key, uint64_t *rank);
 
 // Slots below this one are final.
