@@ -169,8 +169,8 @@ static void join(struct conductor *c, struct node *node, uint64_t now_ms)
 	node->next_view_ms = 0;
 }
 
-bool conductor_set_nodes(struct conductor *c, const struct conductor_node *nodes, uint32_t count,
-	uint64_t now_ms)
+bool conductor_set_nodes(
+	struct conductor *c, const struct conductor_node *nodes, uint32_t count, uint64_t now_ms)
 {
 	if (count > c->plan.nodes_max || !are_ordered(nodes, count))
 		return false;
@@ -236,8 +236,8 @@ void conductor_left(struct conductor *c, uint32_t line, uint64_t key, uint64_t v
 
 // --- what it says
 
-static struct ledger_entry *add(struct ledger_entry *entries, uint32_t *count, uint8_t kind,
-	uint32_t line)
+static struct ledger_entry *add(
+	struct ledger_entry *entries, uint32_t *count, uint8_t kind, uint32_t line)
 {
 	struct ledger_entry *e = &entries[(*count)++];
 	memset(e, 0, sizeof(*e));
@@ -287,8 +287,8 @@ static void say_nodes(
 static void ask_views(struct conductor *c, struct ledger_entry *entries, uint32_t max,
 	uint32_t *count, uint64_t now_ms)
 {
-	for (uint32_t i = 0, asked = 0;
-		i < c->count && *count < max && asked < CONDUCTOR_VIEWS_MAX; i++) {
+	for (uint32_t i = 0, asked = 0; i < c->count && *count < max && asked < CONDUCTOR_VIEWS_MAX;
+		i++) {
 		struct node *node = &c->nodes[(c->next + i) % c->count];
 		if (!node->is_said || now_ms < node->next_view_ms)
 			continue;
@@ -360,8 +360,8 @@ static void leave_office(struct conductor *c)
 	c->is_off = false;
 }
 
-void conductor_reply(struct conductor *c, const struct ledger_reply *reply, uint64_t sent_ms,
-	uint64_t now_ms)
+void conductor_reply(
+	struct conductor *c, const struct ledger_reply *reply, uint64_t sent_ms, uint64_t now_ms)
 {
 	assert(reply->verdict == LEDGER_BATCH_TAKEN && sent_ms <= now_ms);
 	c->reply_fence = reply->fence;

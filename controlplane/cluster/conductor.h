@@ -88,8 +88,8 @@ bool conductor_set_nodes(
 // meanwhile and begin anew after.
 void conductor_set_open(struct conductor *c, uint32_t line, bool is_open, uint64_t now_ms);
 
-// `release N`: call N more people than the limits would, as controller_release(). Returns false, and
-// nothing is done, unless it is in office: who is would do it again.
+// `release N`: call N more people than the limits would, as controller_release(). Returns false,
+// and nothing is done, unless it is in office: who is would do it again.
 bool conductor_release(struct conductor *c, uint32_t line, uint64_t count);
 
 // An event is over: whoever has a key below `key` waits no more, as controller_lapse(). Kept until

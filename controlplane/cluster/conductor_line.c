@@ -1,10 +1,10 @@
 // Conductor's line: what controller/turn.c and publish.c do for a line of one appliance, with the
 // ledger's view in place of sessions and presences.
 //
-// Two things are different. A view is as old as a batch takes, so what it says is free may be taken:
-// the ledger decides, and the next view says so. And who is present is known by their number, the
-// smallest key, and the keys of those who came; so floor waits for whoever was the smallest, as long
-// as the controller's would have waited for each of them.
+// Two things are different. A view is as old as a batch takes, so what it says is free may be
+// taken: the ledger decides, and the next view says so. And who is present is known by their
+// number, the smallest key, and the keys of those who came; so floor waits for whoever was the
+// smallest, as long as the controller's would have waited for each of them.
 
 #include "controlplane/cluster/conductor_line.h"
 
@@ -13,6 +13,7 @@
 
 #include "controlplane/controller/controller.h"
 
+#define FRESH_MS 5000u // words of the conductor before that are no older are good
 #define LEFT_PASS_MAX 4096u // tickets given back that floor passes in one turn
 
 static const struct conductor_line *owner_of(const struct pool *own)
@@ -95,8 +96,8 @@ void conductor_line_see(
 	struct pool *own = &line->call.own;
 	if (line->is_seen) {
 		const uint64_t ended = view->ended_total - line->view.ended_total;
-		pool_follow_admitted(own,
-			(uint32_t)(view->admitted_total - line->view.admitted_total), now_ms);
+		pool_follow_admitted(
+			own, (uint32_t)(view->admitted_total - line->view.admitted_total), now_ms);
 		for (uint64_t i = 0; i < ended; i++)
 			tally_add(&line->freed, now_ms);
 	}
@@ -112,17 +113,35 @@ static bool is_rank_known(const struct place_line *place, uint64_t key)
 	return place_slot(key) <= place_slot(place_key_at(place, UINT64_MAX));
 }
 
-// The line as the conductor before this one left it.
+// Of the called, those of whom the ledger knows nothing.
+static uint64_t called_but_settled(const struct conductor_line *line)
+{
+	const struct caller *c = &line->call;
+	const struct ledger_view *v = &line->view;
+	const uint32_t left = keyset_count(&c->left) - keyset_below(&c->left, v->threshold, 0);
+	const uint32_t settled = v->settled > left ? v->settled - left : 0;
+	const uint64_t known = v->floor_rank + settled + v->present;
+	return v->threshold_rank > known ? v->threshold_rank - known : 0;
+}
+
+// The line as the conductor before this one left it. If that was just now, everybody could poll all
+// the time, and who was expected then is so now; else all who were called are.
 static bool take_over(struct conductor_line *line)
 {
 	struct caller *c = &line->call;
 	const struct ledger_view *v = &line->view;
 	if (!is_rank_known(c->line, v->threshold))
 		return false;
-	const uint32_t left = keyset_count(&c->left) - keyset_below(&c->left, v->threshold, 0);
-	const uint32_t settled = v->settled > left ? v->settled - left : 0;
-	caller_take_over(c, v->threshold, v->floor, (uint64_t)settled + v->present);
-	caller_begin_anew(c);
+	const struct ledger_words *w = &v->words;
+	const uint64_t ago_ms = c->now_ms > w->at_ms ? c->now_ms - w->at_ms : 0;
+	const bool is_fresh = w->yield > 0 && ago_ms < FRESH_MS;
+	const struct calls_state state = {.tickets = w->called,
+		.came = w->came,
+		.expect_ms = w->expect_ms > ago_ms ? w->expect_ms - (uint32_t)ago_ms : 0,
+		.yield = w->yield / 65536.0};
+	caller_take_over(
+		c, v->threshold, v->floor, called_but_settled(line), is_fresh ? &state : NULL);
+	told_forget(&c->told, c->now_ms);
 	line->said = (struct ledger_threshold){0};
 	line->is_taken_over = true;
 	return true;
@@ -133,7 +152,7 @@ static void move_floor(struct conductor_line *line, bool is_held)
 	struct caller *c = &line->call;
 	const uint64_t held = line->view.first_held;
 	if (line->is_floor_held && !is_held)
-		caller_begin_anew(c); // who polls at that member could not, or nobody does
+		caller_prolong(c); // who polled there could not
 	line->is_floor_held = is_held;
 	if (is_held)
 		return;
@@ -192,6 +211,7 @@ static void fill(const struct conductor_line *line, const struct conductor_node 
 	struct ledger_threshold *t)
 {
 	const struct caller *c = &line->call;
+	const struct calls_state state = calls_state(&c->calls, caller_available_ms(c));
 	*t = (struct ledger_threshold){.threshold = c->threshold,
 		.floor = c->floor,
 		.threshold_rank = c->threshold_rank,
@@ -202,7 +222,12 @@ static void fill(const struct conductor_line *line, const struct conductor_node 
 		.is_open = is->is_open,
 		.words = {.next_poll_after = caller_next_poll_after(c, line->view.present),
 			.door_wait_ms = caller_door_wait_ms(c),
-			.open_count = open_count(line, is)}};
+			.open_count = open_count(line, is),
+			.at_ms = c->now_ms,
+			.called = (uint32_t)state.tickets,
+			.came = (uint32_t)state.came,
+			.expect_ms = state.expect_ms,
+			.yield = (uint32_t)(state.yield * 65536)}};
 	caller_wait(c, &t->words.wait_low, &t->words.wait_high);
 }
 

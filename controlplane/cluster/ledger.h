@@ -220,6 +220,10 @@ struct ledger_words {
 	uint32_t next_poll_after; // s, what LEDGER_NEXT would be told
 	uint32_t door_wait_ms; // expected wait of the called for their slot, besides
 	uint32_t open_count; // newcomers that may be admitted directly now, by all members together
+	uint64_t at_ms; // cluster time of the conductor when it decided
+	// For the next conductor (struct calls_state).
+	uint32_t called, came, expect_ms; // of the called who are expected still
+	uint32_t yield; // share of the called that come, of 2^16
 };
 struct ledger_threshold {
 	uint64_t threshold, floor; // keys

@@ -77,7 +77,10 @@ static bool read_words(struct ledger_wire_reader *r, struct ledger_words *words)
 	       ledger_field_hex16(r, &words->wait_high) &&
 	       ledger_field_number32(r, &words->next_poll_after) &&
 	       ledger_field_number32(r, &words->door_wait_ms) &&
-	       ledger_field_number32(r, &words->open_count);
+	       ledger_field_number32(r, &words->open_count) && read_number(r, &words->at_ms) &&
+	       ledger_field_number32(r, &words->called) && ledger_field_number32(r, &words->came) &&
+	       ledger_field_number32(r, &words->expect_ms) &&
+	       ledger_field_number32(r, &words->yield);
 }
 
 // A field of 16 digits for each of `count` words, at most `max`.

@@ -106,8 +106,10 @@ static bool put_nothing(struct ledger_wire_args *a, const struct ledger_entry *e
 // One field: the script keeps it as it is.
 static bool put_words_of(struct ledger_wire_args *a, const struct ledger_words *w)
 {
-	return put(a, "%016" PRIx64 " %016" PRIx64 " %u %u %u", w->wait_low, w->wait_high,
-		w->next_poll_after, w->door_wait_ms, w->open_count);
+	return w->at_ms < 1ull << 53 &&
+	       put(a, "%016" PRIx64 " %016" PRIx64 " %u %u %u %" PRIu64 " %u %u %u %u", w->wait_low,
+		       w->wait_high, w->next_poll_after, w->door_wait_ms, w->open_count, w->at_ms,
+		       w->called, w->came, w->expect_ms, w->yield);
 }
 
 static bool put_threshold(struct ledger_wire_args *a, const struct ledger_entry *e)

@@ -1,6 +1,7 @@
 // Member: an appliance's side of a cluster. What claims/ and controller/ are to an appliance alone,
 // this is to one of several: the same claims come in, the same answers go out, but the ledger
-// decides (ledger.h).
+// decides (ledger.h). A called visitor whom it tells to poll again in a second is asked about again
+// meanwhile, as controller/later.h does, so that no slot waits for a poll.
 //
 //   claims of all workers ─▶ member ─▶ batch ─▶ wire · link ─▶ ledger
 //                              │ ▲                               │
@@ -57,6 +58,9 @@ struct ranks;
 
 #define MEMBER_CLAIMS_MAX 4096u // claims that wait for a batch; more stay in the workers' rings
 #define MEMBER_LATE_MS 1000u // an older claim has been given up by its worker
+#define MEMBER_LATER_MAX 128u // called whose answer is put off, since their turn is near
+#define MEMBER_LATER_MS 700u // after it was sent, a claim is put off no longer
+#define MEMBER_LATER_STEP_MS 100u // the ledger is asked again after this
 #define MEMBER_SYNC_MS 200u // default: between batches when there is nothing to say
 #define MEMBER_AWAY_MS 1000u // without a reply for longer the store is away
 #define MEMBER_HOLD_MS 200u // a reply that takes longer: nothing is parked
@@ -95,6 +99,7 @@ struct ranks;
 	X(ended_full, "sessions not ended early, or not known everywhere: a set is full") \
 	X(left_untold, "tickets given back that workers take for waiting: the set is full") \
 	X(left_refused, "tickets not given back: there is no room to remember") \
+	X(later, "of the called, those asked about again before they were answered") \
 	X(known_full, "claims not passed on: what is granted could not be remembered") \
 	X(unsaid, "reports that found no room") \
 	X(written_back, "sessions that the ledger was told of afterwards") \

@@ -63,6 +63,8 @@ static void grant(struct member *m, const struct ledger_entry *entry,
 static void called(struct member *m, const struct ledger_entry *entry, const struct claim *claim,
 	const struct ledger_answer *said)
 {
+	if (said->verdict == LEDGER_NEXT && said->poll_after == 1 && member_claims_later(m, claim))
+		return;
 	struct claim_answer *answer = member_claims_answer(m, claim, CLAIM_NEXT);
 	if (said->verdict == LEDGER_GRANTED)
 		grant(m, entry, said, answer, CLAIM_GRANTED);

@@ -97,7 +97,9 @@ static void put_claims(struct member *m)
 {
 	struct claim claim;
 	uint32_t room = member_known_room(&m->known);
-	for (uint32_t i = 0; i < MEMBER_BATCH_CLAIMS_MAX && member_claims_next(m, &claim); i++) {
+	for (uint32_t i = 0; i < MEMBER_BATCH_CLAIMS_MAX; i++) {
+		if (!member_claims_due(m, &claim) && !member_claims_next(m, &claim))
+			return;
 		const bool is_grant = claim.kind == CLAIM_CALLED || claim.kind == CLAIM_DIRECT ||
 				      claim.kind == CLAIM_RENEW;
 		if (is_grant && room == 0) {

@@ -7,6 +7,7 @@
 #include "controlplane/cluster/member_claims.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "controlplane/cluster/member_loss.h"
 
@@ -203,8 +204,31 @@ void member_refused(
 	member_claims_hold(m, line_id, key, poll_after, now_ms);
 }
 
+bool member_claims_later(struct member *m, const struct claim *claim)
+{
+	const uint64_t due_ms = m->now_ms + MEMBER_LATER_STEP_MS;
+	if (m->later_count == MEMBER_LATER_MAX || due_ms > claim->sent_ms + MEMBER_LATER_MS)
+		return false;
+	m->later[m->later_count++] = (struct member_inside_later){*claim, due_ms};
+	m->counters.later++;
+	return true;
+}
+
+// They are put off by the same time, so the first is due first.
+bool member_claims_due(struct member *m, struct claim *claim)
+{
+	if (m->later_count == 0 || m->now_ms < m->later[0].due_ms)
+		return false;
+	*claim = m->later[0].claim;
+	memmove(&m->later[0], &m->later[1], --m->later_count * sizeof(m->later[0]));
+	return true;
+}
+
 void member_claims_away(struct member *m)
 {
+	for (uint32_t i = 0; i < m->later_count; i++)
+		member_claims_answer(m, &m->later[i].claim, CLAIM_NEXT);
+	m->later_count = 0;
 	const uint64_t end = m->claim_end;
 	while (m->claim_first < end) {
 		const struct claim claim = m->claims[m->claim_first++ % RING];

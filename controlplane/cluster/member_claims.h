@@ -17,6 +17,13 @@ bool member_claims_next(struct member *m, struct claim *claim);
 // Keep one for a batch. Returns false if there is no room.
 bool member_claims_keep(struct member *m, const struct claim *claim);
 
+// The ledger said `next` to a called visitor whose turn is near: ask again, a little later. Returns
+// false if the visitor is to be answered now.
+bool member_claims_later(struct member *m, const struct claim *claim);
+
+// The next of these that is due, taken out. Returns false if there is none.
+bool member_claims_due(struct member *m, struct claim *claim);
+
 // The store went away: whoever waits is answered by what holds then.
 void member_claims_away(struct member *m);
 

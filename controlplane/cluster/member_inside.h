@@ -97,6 +97,12 @@ struct member {
 	// to be said of answers that found nobody.
 	uint64_t claim_first, claim_end; // numbers run on
 	struct claim claims[MEMBER_CLAIMS_MAX + LEDGER_ENTRIES_MAX];
+	// The called whose turn is near, and who are asked about again before they are answered.
+	uint32_t later_count;
+	struct member_inside_later {
+		struct claim claim;
+		uint64_t due_ms;
+	} later[MEMBER_LATER_MAX];
 	struct claims_answers *answers;
 	struct member_known known;
 	struct member_records *records;

@@ -27,6 +27,15 @@ static uint32_t present_of(const struct caller *c)
 	return c->own.line->present(&c->own);
 }
 
+// A key that is called or may be. That of the first slot that is not final, in a line that several
+// appliances share, stands behind all that is.
+static uint64_t rank_of(const struct caller *c, uint64_t key)
+{
+	uint64_t rank;
+	place_rank(c->line, key, &rank);
+	return rank != PLACE_UNKNOWN ? rank : place_before(c->line, place_slot(key));
+}
+
 bool caller_init(struct caller *c, const struct place_line *line, const struct pool_limits *limits,
 	const struct pool_words *words, uint32_t left_max, uint64_t seed, uint64_t now_ms)
 {
@@ -43,19 +52,25 @@ void caller_fini(struct caller *c)
 	keyset_fini(&c->left);
 }
 
-void caller_take_over(struct caller *c, uint64_t threshold, uint64_t floor, uint64_t settled)
+void caller_take_over(struct caller *c, uint64_t threshold, uint64_t floor, uint64_t tickets,
+	const struct calls_state *state)
 {
+	const uint64_t now = caller_available_ms(c);
 	c->floor = c->passed = floor;
 	c->threshold = threshold < floor ? floor : threshold; // only after a power loss
-	place_rank(c->line, c->threshold, &c->threshold_rank);
-	place_rank(c->line, c->floor, &c->floor_rank);
-	calls_init(&c->calls, caller_available_ms(c));
-	flow_init(&c->flow, c->threshold_rank, caller_available_ms(c));
+	c->threshold_rank = rank_of(c, c->threshold);
+	c->floor_rank = rank_of(c, c->floor);
+	calls_init(&c->calls, now);
+	flow_init(&c->flow, c->threshold_rank, now);
 	if (c->threshold == c->floor)
 		return;
 	const uint64_t called = c->threshold_rank - c->floor_rank;
-	calls_add(&c->calls, c->threshold, called > settled ? called - settled : 0, 0, 0,
-		caller_available_ms(c));
+	if (state) {
+		calls_resume(&c->calls, c->threshold, state, now);
+		caller_prolong(c);
+		return;
+	}
+	calls_add(&c->calls, c->threshold, tickets < called ? tickets : called, 0, 0, now);
 	caller_begin_anew(c);
 }
 
@@ -63,6 +78,13 @@ void caller_begin_anew(struct caller *c)
 {
 	const uint32_t heard_ms = PACE_MAX_S * 1000;
 	calls_renew(&c->calls, heard_ms, c->claim_s * 1000, caller_available_ms(c));
+	told_forget(&c->told, c->now_ms);
+}
+
+void caller_prolong(struct caller *c)
+{
+	const uint32_t heard_ms = PACE_MAX_S * 1000;
+	calls_prolong(&c->calls, heard_ms, c->claim_s * 1000, caller_available_ms(c));
 	told_forget(&c->told, c->now_ms);
 }
 
@@ -173,9 +195,7 @@ void caller_move_threshold(struct caller *c)
 	c->release = 0;
 	if (count == 0)
 		return;
-	const uint64_t key = key_after(c, count);
-	uint64_t rank;
-	place_rank(c->line, key, &rank);
+	const uint64_t key = key_after(c, count), rank = rank_of(c, key);
 	if (key <= c->threshold || rank <= c->threshold_rank)
 		return;
 	const uint64_t passed = rank - c->threshold_rank, left = left_until(c, key);
@@ -200,9 +220,8 @@ uint64_t caller_floor(struct caller *c)
 
 uint64_t caller_raise_floor(struct caller *c, uint64_t key)
 {
-	uint64_t rank;
 	assert(key >= c->floor && key <= c->threshold);
-	place_rank(c->line, key, &rank);
+	const uint64_t rank = rank_of(c, key);
 	const uint64_t passed_by = rank - c->floor_rank;
 	c->floor = key;
 	c->floor_rank = rank;
@@ -216,7 +235,7 @@ void caller_lapse(struct caller *c, uint64_t key)
 	c->release = 0;
 	if (key > c->threshold) {
 		c->threshold = key;
-		place_rank(c->line, key, &c->threshold_rank);
+		c->threshold_rank = rank_of(c, key);
 	}
 	c->passed = key;
 }

@@ -36,8 +36,8 @@ static struct pool_words words_of(const struct place_line *line)
 // The line as the process before this one left it.
 static void take_over(struct controller *c)
 {
-	caller_take_over(
-		&c->call, atomic_load(&c->line->threshold), atomic_load(&c->line->floor), 0);
+	caller_take_over(&c->call, atomic_load(&c->line->threshold), atomic_load(&c->line->floor),
+		CALLER_EVERYBODY, NULL);
 	if (place_total(c->line) > 0)
 		told_forget(&c->call.told, c->call.now_ms);
 }

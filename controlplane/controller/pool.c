@@ -173,8 +173,8 @@ void pool_charge(struct pool *pool, bool is_direct, uint64_t now_ms)
 	}
 }
 
-void pool_follow(struct pool *pool, uint32_t taken, uint32_t rated, uint32_t all_left,
-	uint32_t direct_left)
+void pool_follow(
+	struct pool *pool, uint32_t taken, uint32_t rated, uint32_t all_left, uint32_t direct_left)
 {
 	pool->taken = taken;
 	bucket_follow(&pool->bucket, rated);

@@ -108,8 +108,8 @@ static inline uint32_t pool_free_here(const struct pool *pool)
 
 // What somebody else keeps, who is asked for it (the ledger of a cluster): slots taken, and people
 // that its own rate and quotas let through now; UINT32_MAX: no limit.
-void pool_follow(struct pool *pool, uint32_t taken, uint32_t rated, uint32_t all_left,
-	uint32_t direct_left);
+void pool_follow(
+	struct pool *pool, uint32_t taken, uint32_t rated, uint32_t all_left, uint32_t direct_left);
 
 // So many were admitted there: moves virtual times, here and above, and is counted.
 void pool_follow_admitted(struct pool *pool, uint32_t count, uint64_t now_ms);

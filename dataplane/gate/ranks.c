@@ -141,10 +141,11 @@ static uint64_t within(
 
 bool ranks_rank(const struct ranks *r, uint64_t key, uint64_t *rank)
 {
+	const uint64_t unknown = place_key(load(&r->final), 0, 0);
 	uint64_t first;
 	bool is_counted;
 	*rank = PLACE_UNKNOWN;
-	if (key > place_key(load(&r->final), 0, 0))
+	if (key > unknown)
 		return false;
 	do {
 		first = load(&r->first);
@@ -152,7 +153,7 @@ bool ranks_rank(const struct ranks *r, uint64_t key, uint64_t *rank)
 		const uint64_t i = find(r, place_slot(key), first, end);
 		*rank = before(r, i, first, end) + within(r, i, end, key, &is_counted);
 	} while (load(&r->first) != first);
-	return is_counted;
+	return is_counted || key == unknown;
 }
 
 uint64_t ranks_final(const struct ranks *r)

@@ -107,17 +107,19 @@ struct ranks_state {
 	bool differs; // from what ranks_sum() said; while all is read again it may
 };
 
+// Control.
 struct ranks_state ranks_state(const struct ranks *ranks);
 
-// Slots that there is room for.
+// Slots that there is room for, now and in all. Control.
 uint64_t ranks_free(const struct ranks *ranks);
 uint64_t ranks_max(const struct ranks *ranks);
 
 // --- any thread, beside control; lock-free
 
 // How many tickets of the line stand before `key`; *rank is PLACE_UNKNOWN while its slot is not
-// final, but for the first key of the first such slot: all before it is. Returns whether that is
-// exact: false for a key that was not counted, which gets the place of its slot's last known.
+// final, but for the first key of the first such slot, up to which everybody may be called. Returns
+// whether that is exact: false for a key that was not counted, which gets the place of its slot's
+// last known.
 bool ranks_rank(const struct ranks *ranks, uint64_t key, uint64_t *rank);
 
 // Slots below this one are final.

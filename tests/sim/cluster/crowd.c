@@ -145,7 +145,10 @@ static void threshold(struct crowd *c, struct ledger_entry *e)
 			.wait_high = UINT64_MAX,
 			.next_poll_after = (uint32_t)crowd_random(c, 10) + 1,
 			.door_wait_ms = (uint32_t)crowd_random(c, 3),
-			.open_count = (uint32_t)crowd_random(c, 2)},
+			.open_count = (uint32_t)crowd_random(c, 2),
+			.at_ms = crowd_random(c, 3),
+			.called = (uint32_t)crowd_random(c, 2),
+			.yield = (uint32_t)crowd_random(c, 2)},
 	};
 }
 

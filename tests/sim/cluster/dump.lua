@@ -54,7 +54,7 @@ local function node(id, is_line)
 	put('line', id, h.threshold or zero, h.floor or zero, h.rank or 0, h.coming or 0, h.room_ahead or 0,
 		h.ahead or 0, h.crowded or zero, h.crowded_until or 0, h.admitted or 0, h.directs or 0,
 		h.undone or 0, h.ended or 0, h.expired or 0, h.came or 0, total, h.to_rank or 0,
-		h.came_fence or 0, h.counted or 0, h.words or 'ffffffffffffffff ffffffffffffffff 1 0 0')
+		h.came_fence or 0, h.counted or 0, h.words or 'ffffffffffffffff ffffffffffffffff 1 0 0 0 0 0 0 0')
 	for i, key in ipairs(call('LRANGE', P .. 'w:' .. id, 0, -1)) do
 		put('came', id, i, key)
 	end

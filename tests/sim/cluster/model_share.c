@@ -199,8 +199,9 @@ static bool lapse_line(struct model *m, struct model_node *line, const struct le
 
 void model_print_words(struct model_text *text, const struct ledger_words *w)
 {
-	model_print(text, " %016" PRIx64 " %016" PRIx64 " %u %u %u", w->wait_low, w->wait_high,
-		w->next_poll_after, w->door_wait_ms, w->open_count);
+	model_print(text, " %016" PRIx64 " %016" PRIx64 " %u %u %u %" PRIu64, w->wait_low,
+		w->wait_high, w->next_poll_after, w->door_wait_ms, w->open_count, w->at_ms);
+	model_print(text, " %u %u %u %u", w->called, w->came, w->expect_ms, w->yield);
 }
 
 static void tell_line(struct model *m, const struct model_node *line)
@@ -217,7 +218,8 @@ static bool is_alike(const struct ledger_words *a, const struct ledger_words *b)
 {
 	return a->wait_low == b->wait_low && a->wait_high == b->wait_high &&
 	       a->next_poll_after == b->next_poll_after && a->door_wait_ms == b->door_wait_ms &&
-	       a->open_count == b->open_count;
+	       a->open_count == b->open_count && a->at_ms == b->at_ms && a->called == b->called &&
+	       a->came == b->came && a->expect_ms == b->expect_ms && a->yield == b->yield;
 }
 
 static enum ledger_verdict threshold(struct model *m, const struct ledger_entry *e)
@@ -305,7 +307,9 @@ static enum ledger_verdict set_node(struct model *m, const struct ledger_entry *
 			assert(node < m->nodes + MODEL_NODES_MAX - 1);
 		*node = (struct model_node){.id = e->line,
 			.epoch = m->epoch,
-			.words = {UINT64_MAX, UINT64_MAX, 1, 0, 0}};
+			.words = {.wait_low = UINT64_MAX,
+				.wait_high = UINT64_MAX,
+				.next_poll_after = 1}};
 	}
 	if (e->node.parent != node->is.parent || e->node.priority != node->is.priority) {
 		node->order = ++m->order;

@@ -225,7 +225,7 @@ static void a_head_says_what_it_says(void **state)
 	assert_int_equal(reply.news_count, 6);
 }
 
-#define WORDS "00000000000000aa ffffffffffffffff 1 0 5 "
+#define WORDS "00000000000000aa ffffffffffffffff 1 0 5 1764500000123 9 7 4000 65536 "
 #define VIEW "18 7 0000000000000001 0000000000000000 ffffffffffffffff 0 0 0 0 0 0 0 0 0 0 0 0 0 5 "
 
 static const struct {
