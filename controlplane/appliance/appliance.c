@@ -221,7 +221,7 @@ static void look(struct control *c)
 		shared_resync_begins(a->shared);
 	a->was_resyncing = a->status.is_resyncing;
 	const uint64_t skew_ms = (uint64_t)llabs(a->status.skew_ms);
-	if (a->status.is_connected && skew_ms > a->skew_max_ms)
+	if (!a->is_joining && !a->status.is_away && skew_ms > a->skew_max_ms)
 		a->skew_max_ms = skew_ms;
 }
 
