@@ -5,11 +5,18 @@
 
 #include "config/check.h"
 
-// The one place that refuses it, as long as appliances do not run together.
-static void check_version(struct reading *r)
+// Draws are made by one appliance, of those who gathered there; nobody joins their lists yet.
+static void check_gathers(struct reading *r)
 {
-	reading_fail(r, r->config, "store", READING_WHOLE,
-		"is not supported by this version; allowed: embedded");
+	const struct config *config = r->config;
+	for (uint32_t i = 0; i < config->sites.count; i++)
+		for (uint32_t j = 0; j < config->sites.at[i].rooms.count; j++) {
+			const struct config_room *room = &config->sites.at[i].rooms.at[j];
+			if (config_room_gathers(room))
+				reading_fail(r, room, "name", READING_WHOLE,
+					"draws places, which one appliance does alone; allowed: "
+					"with a shared store order: arrival and no prequeue");
+		}
 }
 
 static void check_password(struct reading *r)
@@ -64,5 +71,5 @@ void check_cluster(struct reading *r)
 	}
 	check_password(r);
 	check_key(r);
-	check_version(r);
+	check_gathers(r);
 }

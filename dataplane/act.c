@@ -106,7 +106,7 @@ static void decide_item(struct worker *w, struct item *item, struct decision *de
 		.is_held = w->is_held,
 		.is_draining = w->is_draining,
 		.is_unhealthy = atomic_load_explicit(&words->is_unhealthy, memory_order_relaxed),
-		.appliance = w->plan.appliance,
+		.appliance = (uint8_t)atomic_load_explicit(&words->appliance, memory_order_relaxed),
 		.now_ms = w->now_ms,
 		.now_s = w->now_s,
 		.fresh_visitor = random_u64(w->random),

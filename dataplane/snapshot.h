@@ -50,6 +50,7 @@ struct snapshot_words {
 	_Atomic bool
 		draining; // answer with Connection: close, admit no newcomers, leave when empty
 	_Atomic bool is_unhealthy; // a worker stands still: said by the health answer
+	_Atomic uint32_t appliance; // number in keys that are minted; below 64; written: control
 	struct ended *ended; // sessions
 	struct guard *guard; // of codes; written by all workers (guard.h)
 	struct ended *left; // the visitors of tickets that were given back

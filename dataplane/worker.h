@@ -28,7 +28,6 @@
 struct worker_plan {
 	unsigned index; // of WORKER_COUNT_MAX
 	unsigned cpu; // pinned to
-	uint8_t appliance; // below 64
 	uint32_t connections; // served at once
 	uint32_t connections_per_source;
 	uint32_t parked_max; // claims under way

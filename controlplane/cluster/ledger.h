@@ -58,10 +58,14 @@
 #define LEDGER_NEWS_MAX 16384u // news kept; who is further behind reads the state anew
 #define LEDGER_NEWS_REPLY_MAX 256u // news in a reply
 #define LEDGER_PAGE_MAX 64u // items of a page of LEDGER_READ
+#define LEDGER_READS_MAX 32u // of those in a batch: with records a reply is below 16 MiB
 #define LEDGER_LATER_MS 700u // presence lasts this longer than twice the poll_after told
 #define LEDGER_CROWDED_MS 20000u // how long nobody behind a present who found no place is granted
 #define LEDGER_NEXT_MAX_S 10u // longest poll_after of LEDGER_NEXT
 #define LEDGER_CREDIT 64u // admissions that a node that fell behind gets back
+#define LEDGER_CAME_MAX 256u // keys of called who came, in an answer to LEDGER_VIEW
+#define LEDGER_CAME_KEPT_MAX 4096u // of a line, until the conductor asks; those beyond are counted
+#define LEDGER_HOLD_MAX_MS 254000u // longest LEDGER_HOLD, as of controlplane/controller/holds.h
 #define LEDGER_RUN_BYTES 40u // hex digits of a run id of Redis
 #define LEDGER_WEIGHT_MAX POOL_WEIGHT_MAX
 #define LEDGER_UNITS_MAX (1ull << 52) // burst x rate_period_ms of a node is no more
@@ -95,6 +99,7 @@ enum ledger_kind {
 	// After the store has lost writes.
 	LEDGER_RESTORE, // `restore`
 	LEDGER_RESTORED, // all that this member knew has been written back
+	LEDGER_HOLD, // `hold`: a member's, as LEDGER_SLOTS
 	LEDGER_KINDS,
 };
 
@@ -173,13 +178,25 @@ struct ledger_claim {
 	uint32_t poll_after; // s, called: what the visitor is told if the answer comes too late
 };
 
-// LEDGER_SLOTS: tickets of closed slots of the sender's part of a line, each slot once, ascending.
-// They are kept until floor has passed them, and told by LEDGER_NEWS_SLOTS. A member's slots stand
-// before its claims in a batch. LEDGER_DONE.
+// LEDGER_SLOTS: tickets of closed slots of the sender's part of a line, ascending, over all
+// batches. What is not beyond the sender's last slot in this line is passed over, so who does not
+// know any more what it has sent begins with its first. `total` counts (the most that was said),
+// and then a slot below the reply's `final` is *late*: others have reckoned without it, and it is
+// not kept. While the store recovers none is late. What is left is kept until floor has passed it,
+// and told by LEDGER_NEWS_SLOTS, so that every member merges the very same counts. A member's slots
+// stand before its claims in a batch. LEDGER_DONE.
 struct ledger_slots {
 	uint64_t held[LEDGER_SLOTS_MAX]; // slot << 24 | tickets in it, as place_entry.held
 	uint32_t count;
 	uint64_t total; // tickets the sender has minted in the line, ever, in closed slots
+};
+
+// LEDGER_HOLD: this member could not take a claim of `key` (ring full, batch full, answer late), so
+// floor is not raised beyond it for `ms` from now. It replaces what this member has said before of
+// the line; ms 0: nothing is held. LEDGER_DONE.
+struct ledger_hold {
+	uint64_t key; // the smallest
+	uint32_t ms; // twice the longest poll_after told; above LEDGER_HOLD_MAX_MS: as long
 };
 
 // LEDGER_ELECT: no lease is in force, or the sender holds it: it is the conductor for
@@ -193,16 +210,30 @@ struct ledger_slots {
 // this member.
 //
 // LEDGER_THRESHOLD: threshold and floor are raised to these, never lowered, floor no further than
-// the smallest present key nor beyond threshold; a threshold more than a second ahead of cluster
-// time is refused (LEDGER_REFUSED). News LEDGER_NEWS_THRESHOLD if one of them moved, or `is_open`
-// changed. LEDGER_DONE.
+// the smallest key that is present or held, nor beyond threshold; a threshold more than a second
+// ahead of cluster time is refused (LEDGER_REFUSED). All below its slot is final. With `is_lapse`
+// the present below floor are dropped and nothing holds it: an event is over. News
+// LEDGER_NEWS_THRESHOLD if one of them moved, or `is_open` or `words` changed. LEDGER_DONE.
+struct ledger_words {
+	uint64_t wait_low, wait_high; // expected wait until the line moves by one, 2^-32 s; as of
+				      // place_line
+	uint32_t next_poll_after; // s, what LEDGER_NEXT would be told
+	uint32_t door_wait_ms; // expected wait of the called for their slot, besides
+	uint32_t open_count; // newcomers that may be admitted directly now, by all members together
+	uint64_t at_ms; // cluster time of the conductor when it decided
+	// For the next conductor (struct calls_state).
+	uint32_t called, came, expect_ms; // of the called who are expected still
+	uint32_t yield; // share of the called that come, of 2^16
+};
 struct ledger_threshold {
 	uint64_t threshold, floor; // keys
-	uint64_t floor_rank; // tickets of the line below floor; below 2^53; raised if floor is this
-			     // now
+	uint64_t threshold_rank, floor_rank; // tickets of the line below them; below 2^53; each
+					     // raised if its key is the line's now
 	uint32_t coming; // people of the line that may come besides the present: for lower classes
 	uint32_t room_ahead, ahead_ms; // who can be admitted in that time, for poll_after
 	bool is_open; // the line can be polled and granted
+	bool is_lapse;
+	struct ledger_words words; // for members, who publish them; the ledger only keeps them
 };
 
 // LEDGER_NODE: limits of a line (`is_line`), or of a pool or room that lines share. A node keeps
@@ -252,8 +283,8 @@ struct ledger_gathered {
 };
 
 // LEDGER_READ: a page of what is kept, as news with number 0; `next` of the answer continues, until
-// it is 0. Read after a first reply, from whose cursor on news tell what changes meanwhile; an item
-// may be seen twice. LEDGER_DONE.
+// it is 0, `total` is what LEDGER_NEWS_SLOTS of the line said last. Read after a first reply, from
+// whose cursor on news tell what changes meanwhile; an item may be seen twice. LEDGER_DONE.
 struct ledger_read {
 	uint8_t what; // enum ledger_news_kind: ENDED, LEFT, SLOTS of the entry's line, or RECORD of
 		      // type
@@ -263,11 +294,13 @@ struct ledger_read {
 
 // LEDGER_RESTORE: what the member has seen, before LEDGER_RESTORED: threshold and floor of a line
 // (line 0: none) are raised to these, and the fence in force to `fence` (then no conductor is in
-// office). Only while the store recovers, else LEDGER_REFUSED. Sessions are written back by
-// LEDGER_TAKEN, those that have ended by LEDGER_END after that, tickets given back by LEDGER_LEAVE.
+// office), and `final` to this. Only while the store recovers, else LEDGER_REFUSED. Sessions are
+// written back by LEDGER_TAKEN, those that have ended by LEDGER_END after that, tickets given back
+// by LEDGER_LEAVE.
 struct ledger_restore {
 	uint64_t threshold, floor, floor_rank;
 	uint64_t fence;
+	uint64_t final; // the largest `final` of any reply; below 2^53
 };
 
 struct ledger_entry {
@@ -285,6 +318,7 @@ struct ledger_entry {
 		struct ledger_gathered gathered;
 		struct ledger_read read;
 		struct ledger_restore restore;
+		struct ledger_hold hold;
 	};
 };
 
@@ -319,6 +353,8 @@ struct ledger_batch {
 //     None: LEDGER_BATCH_MEMBERS. News LEDGER_NEWS_MEMBER, also for a new incarnation.
 //   * `cursor` is more than the last news, or writes were lost: news are numbered on from beyond
 //     any that somebody may have, so that everybody reads the state anew.
+//   * After its entries: `final` is raised to the least `closed` of all live members, no further
+//     than cluster time; not while the store recovers. So who is not live is not waited for.
 //   * In a tree that the batch touches, sessions that ran out, and those that ended early and of
 //     which all live members know, give their slots back; the present who did not come back are
 //     dropped; up to LEDGER_FREED_MAX each. Not if skewed.
@@ -340,9 +376,15 @@ enum ledger_batch_verdict {
 	LEDGER_BATCH_VERDICTS,
 };
 
+// Of a line or of what lines share, in which case what only a line has is 0.
+//
+// Who came is told once, to the conductor, of whom nothing is told that was before its first
+// LEDGER_VIEW in office.
 struct ledger_view {
-	uint64_t threshold, floor, floor_rank;
+	uint64_t threshold, floor, threshold_rank, floor_rank;
 	uint64_t first_present; // the smallest present key; UINT64_MAX: none
+	uint64_t first_held; // the smallest that floor must not pass besides: LEDGER_HOLD, and who
+			     // was crowded out; UINT64_MAX: none
 	uint64_t total; // tickets counted, of all members
 	uint32_t present, taken, ending; // ending: of taken, within LEDGER_VIEW_AHEAD_MS
 	uint32_t settled; // used or given back, from floor on
@@ -350,7 +392,13 @@ struct ledger_view {
 	uint64_t admitted_total, direct_total, undone_total, ended_total, expired_total;
 	uint64_t lost; // slots that count as taken since writes were lost
 	uint32_t people; // that the rate and quotas of the line and those above let through now
+	uint32_t rated, all_left, direct_left; // of these: its own rate and quotas alone;
+					       // UINT32_MAX: no limit
+	struct ledger_words words;
+	uint32_t came_count;
+	uint64_t came[LEDGER_CAME_MAX]; // keys of called who came for the first time
 	bool is_open, is_conflict; // the sender's configuration is not the line's
+	bool is_crowded; // present found no place of late
 };
 #define LEDGER_VIEW_AHEAD_MS 5000u
 
@@ -360,7 +408,7 @@ struct ledger_answer {
 	uint32_t poll_after; // LEDGER_NEXT
 	uint32_t expires; // LEDGER_GRANTED (not of a code), LEDGER_RENEWED
 	uint64_t session;
-	uint64_t next; // LEDGER_READ
+	uint64_t next, total; // LEDGER_READ
 	struct ledger_view view; // LEDGER_VIEW that is LEDGER_DONE
 };
 
@@ -368,14 +416,15 @@ struct ledger_member {
 	char name[LEDGER_NAME_MAX + 1];
 	uint8_t number; // of appliances in keys
 	bool is_live, is_restored;
-	uint64_t closed; // as it said
+	bool has_left; // it said goodbye; else, if it is not live, it is unheard of
+	uint64_t closed, applied; // as it said
 };
 
 enum ledger_news_kind {
 	LEDGER_NEWS_ENDED = 1, // line, session, expires: refuse the pass until then
 	LEDGER_NEWS_LEFT, // line, key, visitor
-	LEDGER_NEWS_THRESHOLD, // line, threshold, floor, floor_rank, is_open
-	LEDGER_NEWS_SLOTS, // line, member, total, held, count
+	LEDGER_NEWS_THRESHOLD, // line, threshold, floor, their ranks, words, is_open
+	LEDGER_NEWS_SLOTS, // line, member, held, count; total: tickets ever told, of all members
 	LEDGER_NEWS_MEMBER, // member: joined, or left (is_open false)
 	LEDGER_NEWS_CONDUCTOR, // member, fence
 	LEDGER_NEWS_RECORD, // type, id, bytes, len
@@ -389,7 +438,8 @@ struct ledger_news {
 	bool is_open;
 	uint32_t line, expires, id;
 	uint64_t key, visitor, session;
-	uint64_t threshold, floor, floor_rank, fence, total;
+	uint64_t threshold, floor, threshold_rank, floor_rank, fence, total;
+	struct ledger_words words;
 	uint32_t count; // of held, or bytes
 	union {
 		uint64_t held[LEDGER_SLOTS_MAX];
@@ -412,5 +462,8 @@ struct ledger_reply {
 	uint64_t time_ms; // cluster time; in a skewed batch TIME + correction as it is
 	uint64_t raw_ms; // TIME
 	int64_t correction_ms;
+	uint64_t final; // slots below this one are final: the news up to `cursor` have told all
+			// that will ever be told of them. 0: nothing can be said now (there are
+			// more news, or a state to be read; or the store recovers)
 	uint32_t answer_count, member_count, news_count; // news: with those of pages
 };

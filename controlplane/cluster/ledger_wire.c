@@ -103,13 +103,30 @@ static bool put_nothing(struct ledger_wire_args *a, const struct ledger_entry *e
 	return true;
 }
 
+// One field: the script keeps it as it is.
+static bool put_words_of(struct ledger_wire_args *a, const struct ledger_words *w)
+{
+	return w->at_ms < 1ull << 53 &&
+	       put(a, "%016" PRIx64 " %016" PRIx64 " %u %u %u %" PRIu64 " %u %u %u %u", w->wait_low,
+		       w->wait_high, w->next_poll_after, w->door_wait_ms, w->open_count, w->at_ms,
+		       w->called, w->came, w->expect_ms, w->yield);
+}
+
 static bool put_threshold(struct ledger_wire_args *a, const struct ledger_entry *e)
 {
 	const struct ledger_threshold *t = &e->threshold;
 	return put_line(a, e) && put_hex16(a, t->threshold) && put_hex16(a, t->floor) &&
-	       put_number(a, t->floor_rank) && put_number(a, t->coming) &&
-	       put_number(a, t->room_ahead) && put_number(a, t->ahead_ms) &&
-	       put_number(a, t->is_open);
+	       put_number(a, t->threshold_rank) && put_number(a, t->floor_rank) &&
+	       put_number(a, t->coming) && put_number(a, t->room_ahead) &&
+	       put_number(a, t->ahead_ms) && put_number(a, t->is_open) &&
+	       put_number(a, t->is_lapse) && put_words_of(a, &t->words);
+}
+
+static bool put_hold(struct ledger_wire_args *a, const struct ledger_entry *e)
+{
+	const struct ledger_hold *h = &e->hold;
+	const uint32_t ms = h->ms < LEDGER_HOLD_MAX_MS ? h->ms : LEDGER_HOLD_MAX_MS;
+	return put_line(a, e) && put_hex16(a, h->key) && put_number(a, ms);
 }
 
 static bool put_node(struct ledger_wire_args *a, const struct ledger_entry *e)
@@ -164,7 +181,7 @@ static bool put_restore(struct ledger_wire_args *a, const struct ledger_entry *e
 {
 	const struct ledger_restore *r = &e->restore;
 	return put_line(a, e) && put_hex16(a, r->threshold) && put_hex16(a, r->floor) &&
-	       put_number(a, r->floor_rank) && put_number(a, r->fence);
+	       put_number(a, r->floor_rank) && put_number(a, r->fence) && put_number(a, r->final);
 }
 
 static bool put_entry(struct ledger_wire_args *args, const struct ledger_entry *entry)
@@ -191,27 +208,29 @@ static bool put_entry(struct ledger_wire_args *args, const struct ledger_entry *
 		[LEDGER_READ] = put_read,
 		[LEDGER_RESTORE] = put_restore,
 		[LEDGER_RESTORED] = put_nothing,
+		[LEDGER_HOLD] = put_hold,
 	};
 	static_assert(sizeof(by_kind) / sizeof(by_kind[0]) == LEDGER_KINDS, "one for each kind");
 	assert(entry->kind > 0 && entry->kind < LEDGER_KINDS);
 	return put_number(args, entry->kind) && by_kind[entry->kind](args, entry);
 }
 
-bool ledger_wire_batch(const struct ledger_batch *b, const char *prefix, const char *sha,
-	struct ledger_wire_args *a)
+bool ledger_wire_batch(const struct ledger_batch *b, const char *prefix, struct ledger_wire_args *a)
 {
 	a->count = 0;
 	a->used = 0;
 	if (b->count > LEDGER_ENTRIES_MAX || b->number == 0 || b->appliance > LEDGER_MEMBERS_MAX)
 		return false;
-	bool fits = add(a, "EVALSHA", 7) && add(a, sha, LEDGER_WIRE_SHA_BYTES) && add(a, "1", 1) &&
-		    add(a, prefix, strlen(prefix)) && put(a, "%s", b->name) &&
+	bool fits = add(a, prefix, strlen(prefix)) && put(a, "%s", b->name) &&
 		    put_hex16(a, b->incarnation) && put_number(a, b->number) &&
 		    put_number(a, b->time_ms) && put_number(a, b->fence) &&
 		    put_number(a, b->cursor) && put_number(a, b->applied) &&
 		    put_number(a, b->closed) && put(a, "%s", b->run) && put_number(a, b->writes) &&
 		    put_number(a, b->appliance) && put_number(a, b->count);
-	for (uint32_t i = 0; i < b->count && fits; i++)
+	uint32_t reads = 0;
+	for (uint32_t i = 0; i < b->count && fits; i++) {
+		reads += b->entries[i].kind == LEDGER_READ;
 		fits = put_entry(a, &b->entries[i]);
-	return fits;
+	}
+	return fits && reads <= LEDGER_READS_MAX;
 }

@@ -32,7 +32,8 @@ struct claim {
 	uint32_t poll_after; // s; CLAIM_CALLED: what the visitor will be told if the answer is
 			     // CLAIM_NEXT
 	uint64_t key; // CLAIM_CALLED, CLAIM_LEAVE; CLAIM_CODE, CLAIM_CODE_GONE: of the digest
-	uint64_t visitor; // all but CLAIM_PASSED, CLAIM_CODE_GONE
+	uint64_t visitor; // all but CLAIM_PASSED, CLAIM_CODE_GONE; CLAIM_LEAVE: of the ticket, or if
+			  // there is none of the pass
 	uint64_t session; // CLAIM_RENEW, CLAIM_END, CLAIM_LEAVE, CLAIM_GONE; as `key`
 	uint32_t expires; // CLAIM_RENEW, CLAIM_END, CLAIM_LEAVE: of the pass presented, unix s;
 			  // CLAIM_RENEW: 0 if the origin asks. CLAIM_CODE: 1 if a ticket of

@@ -445,7 +445,7 @@ static bool claim_leave(struct decide_view *v)
 		.room = v->room->index,
 		.line_id = v->room->line_id,
 		.key = ticket ? ticket->key : 0,
-		.visitor = ticket ? ticket->visitor : 0,
+		.visitor = ticket ? ticket->visitor : pass->visitor,
 		.session = pass ? pass->key : 0,
 		.expires = pass ? pass->expires : 0};
 	return true;

@@ -127,6 +127,8 @@ static uint64_t placed_before(const struct decide_view *v)
 	uint64_t rank,
 		called = atomic_load_explicit(&v->line->threshold_rank, memory_order_acquire);
 	place_rank(v->line, first_undrawn(v), &rank);
+	if (rank == PLACE_UNKNOWN)
+		return STATUS_UNKNOWN;
 	return rank > called ? rank - called : 0;
 }
 

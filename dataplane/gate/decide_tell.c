@@ -6,6 +6,8 @@
 #include "dataplane/gate/pace.h"
 #include "dataplane/gate/place.h"
 
+#define SYNC_S 2u // by then appliances have told each other, as long as they can
+
 void decide_tell_answer(struct decide_view *v, enum decide_answer answer)
 {
 	v->out->action = DECIDE_ANSWER;
@@ -74,6 +76,15 @@ static bool rank_of(const struct decide_view *v, const struct token *ticket, uin
 			       : place_rank_counted(v->line, ticket->key, rank);
 }
 
+// Appliances that share the line have not told each other yet who came before this ticket: that
+// takes them a sync, so who has just come asks again at once.
+static uint32_t untold_poll_after(const struct decide_view *v, const struct token *ticket)
+{
+	return v->in->now_s > ticket->issued + SYNC_S
+		       ? decide_tell_poll_after(v, decide_tell_waiting(v))
+		       : PACE_MIN_S;
+}
+
 void decide_tell(struct decide_view *v, enum status_state state, const struct token *ticket,
 	uint32_t after_s)
 {
@@ -95,9 +106,14 @@ void decide_tell(struct decide_view *v, enum status_state state, const struct to
 	uint64_t rank,
 		called = atomic_load_explicit(&v->line->threshold_rank, memory_order_acquire);
 	status->exact = rank_of(v, ticket, &rank);
-	status->position = rank + 1;
+	if (rank != PLACE_UNKNOWN)
+		status->position = rank + 1;
 	if (state != STATUS_waiting)
 		return;
+	if (rank == PLACE_UNKNOWN) {
+		status->poll_after = untold_poll_after(v, ticket);
+		return;
+	}
 	status->ahead = rank > called ? rank - called : 0;
 	status->poll_after = decide_tell_poll_after(v, status->ahead);
 	estimate(v, status);

@@ -23,6 +23,7 @@
 #include "dataplane/gate/place.h"
 
 #include "dataplane/gate/draw.h"
+#include "dataplane/gate/ranks.h"
 
 #include <assert.h>
 
@@ -46,6 +47,14 @@ static uint64_t load(const _Atomic uint64_t *from)
 static const struct draw_set *load_drawn(const struct place_line *line)
 {
 	return atomic_load_explicit(&line->drawn, memory_order_acquire);
+}
+
+// NULL: the line is this appliance's alone, which costs polls no look at what mints write.
+static struct ranks *load_ranks(const struct place_line *line)
+{
+	return atomic_load_explicit(&line->is_shared, memory_order_acquire)
+		       ? atomic_load_explicit(&line->ranks, memory_order_relaxed)
+		       : NULL;
 }
 
 static void store(_Atomic uint64_t *to, uint64_t value)
@@ -248,6 +257,9 @@ static struct count count_of(const struct place_line *line, uint64_t slot)
 
 bool place_rank_counted(const struct place_line *line, uint64_t key, uint64_t *rank)
 {
+	const struct ranks *ranks = load_ranks(line);
+	if (ranks)
+		return ranks_rank(ranks, key, rank);
 	const struct count count = count_of(line, place_slot(key));
 	*rank = count.below + min_of(count.tickets, place_seq(key));
 	return place_seq(key) < count.tickets;
@@ -264,9 +276,19 @@ bool place_rank(const struct place_line *line, uint64_t key, uint64_t *rank)
 	return is_listed;
 }
 
+uint64_t place_own(const struct place_line *line, uint64_t slot)
+{
+	return count_of(line, slot).below;
+}
+
 uint64_t place_total(const struct place_line *line)
 {
-	return count_of(line, PLACE_SLOT_MAX).below + load(&line->gathered);
+	const struct ranks *ranks = load_ranks(line);
+	const uint64_t own = place_own(line, PLACE_SLOT_MAX), gathered = load(&line->gathered);
+	if (!ranks)
+		return own + gathered;
+	const uint64_t told = place_own(line, max_of(ranks_untold(ranks), ranks_final(ranks)));
+	return ranks_total(ranks) + (own > told ? own - told : 0) + gathered;
 }
 
 void place_gathered(struct place_line *line)
@@ -288,6 +310,12 @@ void place_line_init(struct place_line *line, uint32_t line_id, uint64_t entries
 	store(&line->wait_low, UINT64_MAX);
 	store(&line->wait_high, UINT64_MAX);
 	atomic_store(&line->next_poll_after, 1);
+}
+
+void place_share(struct place_line *line, struct ranks *ranks)
+{
+	atomic_store(&line->ranks, ranks);
+	atomic_store(&line->is_shared, ranks != NULL);
 }
 
 static bool index_has_room(const struct place_line *line)
@@ -372,6 +400,9 @@ static void set_stride(struct place_line *line)
 	uint64_t stride = stride_for(line->entries_max - used, line->entries_max);
 	if (ready < line->entries_max)
 		stride = max_of(stride, stride_for(ready - min_of(end, ready), PLACE_READY_STEP));
+	const struct ranks *ranks = load_ranks(line);
+	if (ranks)
+		stride = max_of(stride, stride_for(ranks_free(ranks), ranks_max(ranks)));
 	store(&line->stride, stride);
 }
 
@@ -386,6 +417,9 @@ uint64_t place_close(struct place_line *line, uint64_t slot)
 uint64_t place_key_at(const struct place_line *line, uint64_t rank)
 {
 	uint64_t low = load(&line->index_first), high = load(&line->index_end);
+	const struct ranks *ranks = load_ranks(line);
+	if (ranks)
+		return ranks_key_at(ranks, load_drawn(line), rank);
 	if (rank > index_total(line) || low == high)
 		return place_key(countable(line, load(&line->closed)), 0, 0);
 	for (high--; low < high;) {
@@ -408,8 +442,22 @@ uint64_t place_key_at(const struct place_line *line, uint64_t rank)
 void place_trim(struct place_line *line, uint64_t floor)
 {
 	const uint64_t first = load(&line->index_first), end = load(&line->index_end);
+	struct ranks *ranks = load_ranks(line);
+	if (ranks)
+		ranks_trim(ranks, floor);
 	if (first < end)
 		store(&line->index_first, find_entry(line, place_slot(floor), first, end - 1));
+}
+
+uint32_t place_told(const struct place_line *line, uint64_t from, uint64_t *held, uint32_t max)
+{
+	const uint64_t first = load(&line->index_first), end = load(&line->index_end);
+	uint32_t count = 0;
+	if (first == end || entry_at(line, end - 1).slot < from)
+		return 0;
+	for (uint64_t i = find_entry(line, from, first, end - 1); i < end && count < max; i++)
+		held[count++] = load(&line->entries[i & (line->entries_max - 1)].held);
+	return count;
 }
 
 // How far the index is sound: after a power loss its pages may be of different ages.
@@ -493,6 +541,9 @@ uint64_t place_gather_end(struct place_line *line, uint64_t first, uint64_t now_
 uint64_t place_before(const struct place_line *line, uint64_t slot)
 {
 	const uint64_t end = load(&line->index_end);
+	const struct ranks *ranks = load_ranks(line);
+	if (ranks)
+		return ranks_before(ranks, slot);
 	if (end == 0 || entry_at(line, end - 1).slot < slot)
 		return index_total(line);
 	return entry_at(line, find_entry(line, slot, load(&line->index_first), end - 1)).below;

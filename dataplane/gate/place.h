@@ -13,6 +13,9 @@
 // and no count is ever lost. As the index fills, control makes slots longer before it is full
 // (`stride`). A slot that is full passes its tickets on to the next one.
 //
+// Where appliances share a line, each keeps its own part of it here, and ranks come from what all
+// have told (ranks.h).
+//
 // A gathering takes a stretch of slots for itself: nobody mints in them, and nothing from them on
 // is counted or called (`gathers_from`) until it is drawn. Then one entry of the index, at the last
 // of its slots, stands for all of them, and the ranks between come from its list (draw.h).
@@ -26,6 +29,7 @@
 
 struct draw_list;
 struct draw_set;
+struct ranks;
 
 #define PLACE_SLOT_MS 10u
 #define PLACE_SEQ_BITS 18u
@@ -38,6 +42,8 @@ struct draw_set;
 #define PLACE_CELLS 4096u // slots that control may be late by: 41 s
 #define PLACE_STRIDE_MAX 4096u // slots: how long the longest gets as the index fills
 #define PLACE_READY_STEP 4096u // entries allocated on disk at a time
+
+#define PLACE_UNKNOWN UINT64_MAX // a rank that is not known yet, in a line that appliances share
 
 // A key of its parts, and the parts of a key: slot of time · sequence within it · appliance.
 static inline uint64_t place_key(uint64_t slot, uint64_t seq, uint64_t appliance)
@@ -87,7 +93,8 @@ struct place_line {
 	_Atomic uint32_t next_poll_after; // s, what `next` is told (1 to 10); written: control
 	_Atomic uint32_t door_wait_ms; // expected wait of the called for their slot, besides
 	uint32_t line_id; // whose line this is
-	uint32_t reserved0;
+	_Atomic uint32_t is_shared; // with other appliances: `ranks` is set, of this process; 0
+				    // when the file is opened; written: control
 
 	// line 1: minting
 	_Atomic uint64_t word; // slot << PLACE_SEQ_BITS | seq of the next ticket; written: workers
@@ -99,7 +106,8 @@ struct place_line {
 	_Atomic uint64_t gathered; // who gathered and is not drawn; added to: workers
 	_Atomic(const struct draw_set *) drawn; // gatherings drawn, of this process: NULL when the
 						// file is opened; written: control
-	uint64_t reserved1[2];
+	_Atomic(struct ranks *) ranks; // written: control, before is_shared
+	uint64_t reserved1;
 	_Atomic uint64_t inflow_used; // newcomers admitted in this calendar minute (quota.h);
 				      // written: control, before the grant
 
@@ -148,7 +156,11 @@ uint64_t place_mint(struct place_line *line, uint64_t now_slot, uint64_t applian
 // worker; lock-free.
 bool place_take_open(struct place_line *line);
 
-// How many tickets of the line stand before `key`.
+// The line is shared from now on, by the appliances that `ranks` counts; NULL: it is not. Ranks,
+// totals and keys to call come from there. Control only, before workers run.
+void place_share(struct place_line *line, struct ranks *ranks);
+
+// How many tickets of the line stand before `key`; PLACE_UNKNOWN where that is not known yet.
 // Returns whether the rank is exact: false for a key that was not counted (late-learnt, or
 // forgotten below floor), which gets the place of its slot's last known, or of the next in the list
 // of its gathering. Any thread, beside mints and control's work.
@@ -157,7 +169,8 @@ bool place_rank(const struct place_line *line, uint64_t key, uint64_t *rank);
 // The same for a line in which nobody gathers, for whom polls fast.
 bool place_rank_counted(const struct place_line *line, uint64_t key, uint64_t *rank);
 
-// Tickets ever minted in the line, and those who have gathered. Any thread.
+// Tickets ever minted in the line, as far as is known here, and those who have gathered. Any
+// thread.
 uint64_t place_total(const struct place_line *line);
 
 // One more has gathered. Sets PLACE_OPEN_LINE before that is seen. Any worker; lock-free.
@@ -169,9 +182,17 @@ void place_gathered(struct place_line *line);
 uint64_t place_close(struct place_line *line, uint64_t slot);
 
 // The smallest key below which at least `rank` tickets of closed slots stand (those forgotten
-// count as standing); with more ranks than there are tickets, the first key of slot `closed`, or of
-// the gathering that is not drawn. For moving the threshold. Control only.
+// count as standing); with more ranks than there are tickets, the first key of slot `closed` (of a
+// shared line: the first that is not final), or of the gathering that is not drawn. For moving the
+// threshold. Control only.
 uint64_t place_key_at(const struct place_line *line, uint64_t rank);
+
+// Own tickets of closed slots from slot `from` on, as slot << 24 | tickets, ascending; at most
+// `max`, of what `floor` has not passed. Returns how many. Control only.
+uint32_t place_told(const struct place_line *line, uint64_t from, uint64_t *held, uint32_t max);
+
+// Own tickets in slots before `slot`. Any thread.
+uint64_t place_own(const struct place_line *line, uint64_t slot);
 
 // Forget entries wholly below `floor`, but for the last. Control only.
 void place_trim(struct place_line *line, uint64_t floor);
@@ -196,7 +217,8 @@ uint64_t place_gather_end(struct place_line *line, uint64_t first, uint64_t now_
 // Returns false if the index has no room, then not yet. Control only.
 bool place_drawn(struct place_line *line, uint64_t count, uint64_t end, uint64_t next);
 
-// Tickets before slot `slot` that are counted: where the ranks of a gathering begin. Control only.
+// Tickets before slot `slot` that are counted (of a shared line: it is final): where the ranks of a
+// gathering begin. Control only.
 uint64_t place_before(const struct place_line *line, uint64_t slot);
 
 // The file: a header page, then `lines_max` lines.

@@ -242,6 +242,13 @@ static int grow(const char *path, uint32_t lines_max, uint64_t entries_max, stru
 	return ret;
 }
 
+// What the last process pointed at.
+static void forget_process(struct place_line *line)
+{
+	atomic_store(&line->drawn, NULL);
+	place_share(line, NULL);
+}
+
 int place_file_open(
 	const char *path, uint32_t lines_max, uint64_t entries_max, struct place_file **file)
 {
@@ -268,7 +275,7 @@ int place_file_open(
 	for (uint32_t i = 0; i < f->header->lines_max; i++) {
 		f->used = line_is_taken(line_at(f, i)) ? i + 1 : f->used;
 		if (line_is_taken(line_at(f, i)))
-			atomic_store(&line_at(f, i)->drawn, NULL); // the last process's
+			forget_process(line_at(f, i));
 	}
 	*file = f;
 	return 0;

@@ -22,6 +22,7 @@ local sub, format, match = string.sub, string.format, string.match
 local SKEW_MS, LIVE_MS, LEASE_MS, RECOVER_MS = 250, 2000, 1500, 3000
 local MEMBERS_MAX, TREE_MAX, FREED_MAX, SLOT_LISTS_MAX = 64, 256, 1024, 64
 local NEWS_MAX, NEWS_REPLY_MAX, PAGE_MAX, RECORDS_MAX = 16384, 256, 64, 4096
+local CAME_MAX, CAME_KEPT_MAX = 256, 4096
 local LATER_MS, CROWDED_MS, NEXT_MAX_S, CREDIT, VIEW_AHEAD_MS = 700, 20000, 10, 64, 5000
 local STRIDE, PASS_MAX = 2 ^ 30, 2 ^ 50
 local UNITS_MAX, WEIGHT_MAX, DAY_MS = 2 ^ 52, 1000000, 86400000
@@ -53,7 +54,7 @@ local run, writes, appliance, entry_count = arg(), number(), number(), number()
 -- The book's own page: hash `meta`. Everything here is a number but for run and incarnations.
 local meta_fields = {'run', 'writes', 'epoch', 'recovering', 'since', 'missing', 'recovered',
 	'correction', 'seen', 'steady', 'news', 'conductor', 'conductor_is', 'fence', 'until', 'order',
-	'jumped'}
+	'jumped', 'final'}
 local meta = {}
 do
 	local found = call('HMGET', P .. 'meta', unpack(meta_fields))
@@ -118,7 +119,7 @@ end
 -- A reply without entries.
 local function refuse(verdict)
 	return table.concat({'1', verdict, 0, 0, 0, appliance, MEMBERS_NONE, 0, 0, 0, text(cursor),
-		text(meta.news), text(time), text(raw), text(meta.correction), 0, 0, 0}, ' ')
+		text(meta.news), text(time), text(raw), text(meta.correction), 0, 0, 0, 0}, ' ')
 end
 
 if self then
@@ -190,7 +191,7 @@ local function forget(n) -- what a number was before
 		local total = call('HGET', P .. 'n:' .. id, 't' .. n)
 		if total then
 			call('HINCRBY', P .. 'n:' .. id, 'before', total)
-			call('HDEL', P .. 'n:' .. id, 't' .. n, 'h' .. n)
+			call('HDEL', P .. 'n:' .. id, 't' .. n, 'h' .. n, 'held' .. n, 'z' .. n)
 			call('DEL', P .. 's:' .. id .. ':' .. n)
 		end
 	end

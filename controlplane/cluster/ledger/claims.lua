@@ -76,6 +76,15 @@ local function become_present(line, place, poll_after)
 	call('ZADD', d, text(now + LATER_MS + 2000 * min(60, max(poll_after, claim.poll_after))), place)
 end
 
+-- Who came for the first time, for the conductor, who asks for it (view()).
+local function note_came(line, key)
+	set(line, 'came', line.came + 1)
+	if line.came_kept < CAME_KEPT_MAX then
+		set(line, 'came_kept', line.came_kept + 1)
+		call('RPUSH', P .. 'w:' .. line.id, key)
+	end
+end
+
 local function called()
 	local line = read_claim()
 	if not line then
@@ -93,7 +102,7 @@ local function called()
 		return NEXT .. ' ' .. NEXT_MAX_S
 	end
 	if not call('ZSCORE', P .. 'p:' .. line.id, place) then
-		set(line, 'came', line.came + 1)
+		note_came(line, claim.key)
 	end
 	local before = call('ZLEXCOUNT', P .. 'p:' .. line.id, '-', '(' .. place)
 	local over = excess(line, before)

@@ -2,7 +2,8 @@
 local by_kind = {['1'] = called, ['2'] = direct, ['3'] = renew, ['4'] = end_early, ['5'] = leave,
 	['6'] = gone, ['7'] = taken, ['8'] = slots, ['9'] = config, ['10'] = elect, ['11'] = goodbye,
 	['12'] = threshold, ['13'] = node, ['14'] = correction, ['15'] = record, ['16'] = code,
-	['17'] = gathered, ['18'] = view, ['19'] = read, ['20'] = restore, ['21'] = restored}
+	['17'] = gathered, ['18'] = view, ['19'] = read, ['20'] = restore, ['21'] = restored,
+	['22'] = hold}
 
 free_ended()
 local answers = {}
@@ -11,6 +12,17 @@ for i = 1, entry_count do
 	answers[i] = kind .. ' ' .. by_kind[kind]()
 end
 write_nodes()
+
+-- Slots below `final` are told, of everybody who lives. While what was lost is told again, it stands.
+if meta.recovering == 0 then
+	local least = floor(now / 10)
+	for _, n in ipairs(numbers) do
+		if members[n].is_live then
+			least = min(least, members[n].closed)
+		end
+	end
+	meta.final = max(meta.final, least)
+end
 
 local news, is_resync = {}, 0
 if cursor < max(meta.jumped, meta.news - NEWS_MAX) then
@@ -28,16 +40,19 @@ call('HSET', P .. 'm:' .. self.number, 'version', 1, 'is', incarnation, 'batch',
 	self.left and 1 or 0)
 save_meta()
 
+local has_all = is_resync == 0 and cursor == meta.news and meta.recovering == 0
+local final = has_all and meta.final or 0
 local reply = {table.concat({'1', '1', is_skewed and 1 or 0, meta.recovering, is_resync, self.number,
 	meta.conductor, text(meta.fence), text(meta.epoch), text(meta.writes), text(cursor), text(meta.news),
-	text(time), text(raw), text(meta.correction), #answers, #numbers, #pages + #news}, ' ')}
+	text(time), text(raw), text(meta.correction), text(final), #answers, #numbers, #pages + #news}, ' ')}
 for _, answer in ipairs(answers) do
 	reply[#reply + 1] = answer
 end
 for _, n in ipairs(numbers) do
 	local m = members[n]
 	reply[#reply + 1] = table.concat({n, m.name, m.is_live and 1 or 0,
-		m.restored == meta.epoch and 1 or 0, text(m.closed)}, ' ')
+		m.restored == meta.epoch and 1 or 0, text(m.closed), m.left and 1 or 0,
+		text(m.applied)}, ' ')
 end
 for _, line in ipairs(pages) do
 	reply[#reply + 1] = line

@@ -67,19 +67,43 @@ local function people_now(line)
 	return people
 end
 
+-- Who came since the conductor asked last; the first time in office it is not told of those before.
+local function take_came(line)
+	if not is_conductor or not line.is_line then
+		return ''
+	end
+	local w, keys = P .. 'w:' .. line.id, {}
+	if line.came_fence ~= fence then
+		call('DEL', w)
+		set(line, 'came_fence', fence)
+		set(line, 'came_kept', 0)
+	elseif line.came_kept > 0 then
+		keys = call('LPOP', w, CAME_MAX)
+		set(line, 'came_kept', line.came_kept - #keys)
+	end
+	return table.concat(keys)
+end
+
 local function view()
-	local line = line_of(arg())
-	if not line then
+	local node = node_of(arg())
+	if not node then
 		return UNKNOWN
 	end
-	local first = call('ZRANGEBYLEX', P .. 'p:' .. line.id, '-', '+', 'LIMIT', 0, 1)[1]
-	local counts = {DONE, line.threshold, line.floor, first and sub(first, 1, 16) or 'ffffffffffffffff'}
-	for _, count in ipairs({line.rank, total(line), line.people, call('ZCARD', P .. 'e:' .. line.id),
-		call('ZCOUNT', P .. 'e:' .. line.id, '-inf', text(now + VIEW_AHEAD_MS)), settled(line), line.came,
-		line.admitted, line.directs, line.undone, line.ended, line.expired, line.lost, people_now(line),
-		line.open and 1 or 0, is_conflict(line) and 1 or 0}) do
+	local first = call('ZRANGEBYLEX', P .. 'p:' .. node.id, '-', '+', 'LIMIT', 0, 1)[1]
+	local counts = {DONE, node.threshold, node.floor, first and sub(first, 1, 16) or 'ffffffffffffffff'}
+	for _, count in ipairs({node.rank, total(node), node.people, node.taken,
+		call('ZCOUNT', P .. 'e:' .. node.id, '-inf', text(now + VIEW_AHEAD_MS)), settled(node), node.came,
+		node.admitted, node.directs, node.undone, node.ended, node.expired, node.lost, people_now(node),
+		node.open and 1 or 0, is_conflict(node) and 1 or 0, node.to_rank}) do
 		counts[#counts + 1] = text(count)
 	end
+	counts[#counts + 1] = node.words
+	counts[#counts + 1] = first_held(node)
+	counts[#counts + 1] = now < node.crowded_until and 1 or 0
+	for _, count in ipairs({rated_here(node), left_here(node), newcomers_here(node)}) do
+		counts[#counts + 1] = text(min(count, 4294967295))
+	end
+	counts[#counts + 1] = take_came(node)
 	return table.concat(counts, ' ')
 end
 
@@ -90,7 +114,7 @@ local function read()
 	if line == nil then
 		return UNKNOWN
 	end
-	local count = 0
+	local count, sum = 0, text(line and line.counted or 0)
 	local function item(...)
 		pages[#pages + 1] = '0 ' .. table.concat({...}, ' ')
 	end
@@ -108,7 +132,6 @@ local function read()
 		count = #items
 	elseif what == '4' then
 		local items = call('LRANGE', P .. 's:' .. id .. ':' .. member, -from - PAGE_MAX, -from - 1)
-		local sum = line.f['t' .. member] or '0'
 		for _, held in ipairs(items) do
 			item('4', id, member, sum, held)
 		end
@@ -121,12 +144,12 @@ local function read()
 			count = count + 1
 		end
 	end
-	return DONE .. ' ' .. (count < PAGE_MAX and 0 or text(from + count))
+	return table.concat({DONE, count < PAGE_MAX and 0 or text(from + count), sum}, ' ')
 end
 
 -- After a loss.
 local function restore()
-	local id, to, low, rank, seen_fence = arg(), arg(), arg(), number(), number()
+	local id, to, low, rank, seen_fence, final = arg(), arg(), arg(), number(), number(), number()
 	if meta.recovering == 0 then
 		return REFUSED
 	end
@@ -135,6 +158,7 @@ local function restore()
 		meta.conductor, meta.conductor_is, meta['until'] = MEMBERS_NONE, '', 0
 		is_conductor = false
 	end
+	meta.final = max(meta.final, final)
 	if id == '00000000' then
 		return DONE
 	end
@@ -142,7 +166,7 @@ local function restore()
 	if not line then
 		return UNKNOWN
 	end
-	if raise(line, to, low, rank) then
+	if raise(line, to, low, rank, false) then
 		tell_line(line)
 	end
 	return DONE

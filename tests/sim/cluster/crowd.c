@@ -115,7 +115,7 @@ static void slots(struct crowd *c, struct crowd_member *m, struct ledger_entry *
 	e->kind = LEDGER_SLOTS;
 	e->line = line_ids[line];
 	e->slots.count = (uint32_t)crowd_random(c, 3) + 1;
-	const uint64_t slot = cluster_ms(c) / PLACE_SLOT_MS - 300 + crowd_random(c, 200);
+	const uint64_t slot = cluster_ms(c) / PLACE_SLOT_MS - 100 + crowd_random(c, 120);
 	for (uint32_t i = 0; i < e->slots.count; i++) {
 		const uint64_t tickets = crowd_random(c, 2) + 1;
 		e->slots.held[i] = (slot + i) << 24 | tickets;
@@ -134,12 +134,29 @@ static void threshold(struct crowd *c, struct ledger_entry *e)
 	e->threshold = (struct ledger_threshold){
 		.threshold = place_key(now - back + (chance(c, 20) ? 500 : 0), 0, 0),
 		.floor = place_key(now - back - 150 - crowd_random(c, 800), 0, 0),
+		.threshold_rank = crowd_random(c, 40),
 		.floor_rank = crowd_random(c, 40),
 		.coming = (uint32_t)crowd_random(c, 3),
 		.room_ahead = (uint32_t)crowd_random(c, 10),
 		.ahead_ms = 5000,
 		.is_open = !chance(c, 60),
+		.is_lapse = chance(c, 30),
+		.words = {.wait_low = chance(c, 500) ? UINT64_MAX : crowd_random(c, 1 << 30),
+			.wait_high = UINT64_MAX,
+			.next_poll_after = (uint32_t)crowd_random(c, 10) + 1,
+			.door_wait_ms = (uint32_t)crowd_random(c, 3),
+			.open_count = (uint32_t)crowd_random(c, 2),
+			.at_ms = crowd_random(c, 3),
+			.called = (uint32_t)crowd_random(c, 2),
+			.yield = (uint32_t)crowd_random(c, 2)},
 	};
+}
+
+static void hold(struct crowd *c, struct ledger_entry *e)
+{
+	e->kind = LEDGER_HOLD;
+	e->hold = (struct ledger_hold){c->tickets[crowd_random(c, CROWD_TICKETS)].key,
+		chance(c, 50) ? UINT32_MAX : (uint32_t)crowd_random(c, 3000)};
 }
 
 static uint32_t few(struct crowd *c, uint32_t none, uint32_t limit)
@@ -232,7 +249,7 @@ static void restore(struct crowd *c, struct ledger_entry *e)
 	e->line = chance(c, 300) ? 0 : line_ids[crowd_random(c, CROWD_LINES)];
 	const uint64_t slot = cluster_ms(c) / PLACE_SLOT_MS - crowd_random(c, 500);
 	e->restore = (struct ledger_restore){place_key(slot, 0, 0), place_key(slot - 100, 0, 0),
-		crowd_random(c, 40), crowd_random(c, 9)};
+		crowd_random(c, 40), crowd_random(c, 9), slot};
 }
 
 static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e)
@@ -257,8 +274,11 @@ static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e
 		node(c, e);
 	else if (what < 840)
 		record(c, e);
+	else if (what < 850)
+		hold(c, e);
 	else if (what < 900)
-		e->kind = LEDGER_VIEW;
+		*e = (struct ledger_entry){
+			.kind = LEDGER_VIEW, .line = node_ids[crowd_random(c, CROWD_NODES)]};
 	else if (what < 960)
 		e->kind = LEDGER_ELECT;
 	else if (what < 965 && !c->is_calm)
@@ -308,7 +328,7 @@ static void make(struct crowd *c, struct crowd_member *m)
 	b->cursor = m->cursor;
 	m->applied = chance(c, 500) ? m->cursor : m->applied;
 	b->applied = m->applied;
-	b->closed = b->time_ms / PLACE_SLOT_MS - 20;
+	b->closed = b->time_ms / PLACE_SLOT_MS - crowd_random(c, 100);
 	memcpy(b->run, c->run, sizeof(b->run));
 	b->writes = m->writes;
 	b->count = c->is_single ? 1 : (uint32_t)crowd_random(c, CROWD_ENTRIES + 1);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "controlplane/cluster/ledger_wire.h"
+#include "dataplane/gate/place.h"
 #include "tests/sim/cluster/crowd.h"
 #include "tests/sim/cluster/model.h"
 
@@ -31,12 +32,13 @@ struct laws {
 	struct crowd crowd;
 	uint64_t seed, step;
 	struct laws_node before[MODEL_NODES_MAX];
-	uint64_t now_ms, fence;
+	uint64_t now_ms, fence, final;
 	struct model_ending endings[256];
 	uint32_t ending_count;
 	struct laws_grant grants[GRANTS_MAX]; // since limits are settled
 	uint32_t grant_count;
-	uint64_t skewed, recovering, resent, granted, called_granted, crowded;
+	uint64_t told[MODEL_NODES_MAX][LEDGER_MEMBERS_MAX]; // last slot
+	uint64_t skewed, recovering, resent, granted, called_granted, slots;
 };
 
 static void hold(const struct laws *l, bool is_kept, const char *law)
@@ -56,6 +58,7 @@ static void remember(struct laws *l)
 	}
 	l->now_ms = l->model.seen_ms;
 	l->fence = l->model.fence;
+	l->final = l->model.final;
 	l->ending_count = l->model.endings.count;
 	assert(l->ending_count <= 256);
 	if (l->ending_count > 0)
@@ -71,10 +74,25 @@ static bool is_within(struct model *m, uint32_t line, const struct model_node *n
 	return false;
 }
 
+// Nor the held, but for an event that is over.
+static void check_held(const struct laws *l, const struct ledger_batch *b)
+{
+	for (uint32_t i = 0; i < MODEL_NODES_MAX; i++) {
+		const struct model_node *n = &l->model.nodes[i];
+		const bool is_lapse =
+			b->entries[0].kind == LEDGER_THRESHOLD && b->entries[0].threshold.is_lapse;
+		hold(l,
+			n->floor == l->before[i].floor || is_lapse ||
+				n->floor <= model_first_held(&l->model, n),
+			"floor does not pass the held");
+	}
+}
+
 static void check_monotone(const struct laws *l)
 {
 	hold(l, l->model.seen_ms >= l->now_ms, "cluster time does not go back");
 	hold(l, l->model.fence >= l->fence, "a fencing number is not given twice");
+	hold(l, l->model.final >= l->final, "what is final stays so");
 	for (uint32_t i = 0; i < MODEL_NODES_MAX; i++) {
 		const struct model_node *n = &l->model.nodes[i];
 		hold(l, n->threshold >= l->before[i].threshold, "threshold does not fall");
@@ -195,6 +213,40 @@ static void check_endings(const struct laws *l)
 	}
 }
 
+// Of a slot that is final nothing is told any more; and of each slot once.
+static void check_slots(struct laws *l)
+{
+	const char *told = l->model.told.at;
+	struct ledger_wire_reader reader = {told, told + strlen(told)};
+	struct ledger_news news;
+	while (ledger_wire_news(&reader, &news)) {
+		for (uint32_t i = 0; news.kind == LEDGER_NEWS_SLOTS && i < news.count; i++) {
+			const uint64_t slot = news.held[i] >> 24;
+			const struct model_node *line = model_find(&l->model, news.line);
+			uint64_t *last = &l->told[line - l->model.nodes][news.member];
+			hold(l, slot >= l->final || l->model.is_recovering,
+				"nothing is told of a slot that is final");
+			hold(l, slot > *last, "a slot is told once, in order");
+			*last = slot;
+			l->slots++;
+		}
+	}
+}
+
+static void check_final(const struct laws *l, const struct ledger_batch *b)
+{
+	bool is_held = b->entries[0].kind == LEDGER_RESTORE;
+	for (uint32_t i = 0; i < MODEL_NODES_MAX; i++)
+		is_held |= l->model.final == place_slot(l->model.nodes[i].threshold);
+	for (uint32_t n = 0; n < LEDGER_MEMBERS_MAX; n++) {
+		const struct model_member *m = &l->model.members[n];
+		hold(l,
+			is_held || l->model.final == l->final || !m->is_live ||
+				m->closed >= l->model.final,
+			"all who live have told what is final");
+	}
+}
+
 static void check_fence(const struct laws *l, const struct ledger_batch *b)
 {
 	if (b->entries[0].kind == LEDGER_RESTORE || (b->fence != 0 && b->fence == l->fence))
@@ -230,9 +282,12 @@ static void check(struct laws *l, const struct ledger_batch *b, const char *repl
 	l->skewed += head.is_skewed;
 	l->recovering += head.is_recovering;
 	check_monotone(l);
+	check_held(l, b);
 	check_still(l);
 	check_endings(l);
 	check_fence(l, b);
+	check_slots(l);
+	check_final(l, b);
 	if (!ledger_wire_answer(&reader, &answer))
 		abort();
 	if (answer.verdict == LEDGER_GRANTED && answer.kind != LEDGER_CODE)
@@ -247,6 +302,7 @@ static void run(struct laws *l, uint64_t seed, uint64_t batches)
 	crowd_init(&l->crowd, seed);
 	l->seed = seed;
 	l->grant_count = 0;
+	memset(l->told, 0, sizeof(l->told));
 	l->crowd.is_calm = seed % 2 == 1;
 	l->crowd.is_shared = seed % 3 == 0;
 	l->crowd.is_single = true;
@@ -277,6 +333,7 @@ int main(int argc, char **argv)
 		laws.resent);
 	// A run in which little happened would prove nothing.
 	assert(laws.granted > 10 * seeds && laws.called_granted > seeds);
-	assert(laws.skewed > 0 && laws.recovering > 0 && laws.resent > 0);
+	assert(laws.slots > 10 * seeds && laws.skewed > 0 && laws.recovering > 0 &&
+		laws.resent > 0);
 	return 0;
 }

@@ -70,6 +70,7 @@ void model_fini(struct model *m)
 		free(n->early.at);
 		free(n->gathered.at);
 		free(n->codes.at);
+		free(n->came_keys.at);
 		for (uint32_t i = 0; i < LEDGER_MEMBERS_MAX; i++)
 			free(n->slots[i].at);
 	}
@@ -117,6 +118,8 @@ static void forget(struct model *m, uint32_t number)
 	for (struct model_node *n = m->nodes; n < m->nodes + MODEL_NODES_MAX; n++) {
 		n->before += n->totals[number];
 		n->totals[number] = n->config[number] = n->slots[number].count = 0;
+		n->holds[number] = (struct model_hold){0};
+		n->last[number] = 0;
 	}
 	free(m->members[number].reply);
 	m->members[number] = (struct model_member){0};
@@ -147,7 +150,7 @@ static char *refuse(const struct model *m, const struct ledger_batch *b, int ver
 	struct model_text text = {0};
 	model_print(&text,
 		"1 %d 0 0 0 %u %u 0 0 0 %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %" PRId64
-		" 0 0 0",
+		" 0 0 0 0",
 		verdict, b->appliance, LEDGER_MEMBERS_MAX, b->cursor, m->news, m->time_ms,
 		m->raw_ms, m->correction_ms);
 	return text.at;
@@ -254,8 +257,9 @@ static void print_members(const struct model *m, struct model_text *text, uint32
 		if (!is_known(m, n))
 			continue;
 		++*count;
-		model_print(text, "\n%u %s %d %d %" PRIu64, n, member->name, member->is_live,
-			member->restored == m->epoch, member->closed);
+		model_print(text, "\n%u %s %d %d %" PRIu64 " %d %" PRIu64, n, member->name,
+			member->is_live, member->restored == m->epoch, member->closed,
+			member->has_left, member->applied);
 	}
 }
 
@@ -284,8 +288,10 @@ static char *print_reply(struct model *m, const struct ledger_batch *b, struct m
 		m->is_recovering, is_resync, m->self, m->conductor);
 	model_print(&text, " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, m->fence,
 		m->epoch, m->writes, cursor, m->news);
-	model_print(&text, " %" PRId64 " %" PRIu64 " %" PRId64 " %u %u %u", m->time_ms, m->raw_ms,
-		m->correction_ms, b->count, member_count, m->page_count + news_count);
+	const bool has_all = !is_resync && cursor == m->news && !m->is_recovering;
+	model_print(&text, " %" PRId64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %u %u %u", m->time_ms,
+		m->raw_ms, m->correction_ms, has_all ? m->final : 0, b->count, member_count,
+		m->page_count + news_count);
 	model_print(&text, "%s%s", answers->at ? answers->at : "", members.at);
 	if (m->page_count > 0)
 		model_print(&text, "\n%.*s", (int)m->pages.used - 1, m->pages.at);
@@ -294,6 +300,17 @@ static char *print_reply(struct model *m, const struct ledger_batch *b, struct m
 	free(members.at);
 	free(news.at);
 	return text.at;
+}
+
+static void raise_final(struct model *m)
+{
+	uint64_t least = m->now_ms / PLACE_SLOT_MS;
+	for (uint32_t n = 0; n < LEDGER_MEMBERS_MAX; n++) {
+		if (m->members[n].is_live && m->members[n].closed < least)
+			least = m->members[n].closed;
+	}
+	if (!m->is_recovering && least > m->final)
+		m->final = least;
 }
 
 static char *decide(struct model *m, const struct ledger_batch *b)
@@ -310,6 +327,7 @@ static char *decide(struct model *m, const struct ledger_batch *b)
 		else
 			model_share(m, &b->entries[i], &answers);
 	}
+	raise_final(m);
 	char *reply = print_reply(m, b, &answers);
 	free(answers.at);
 	return reply;

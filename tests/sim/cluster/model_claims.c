@@ -154,7 +154,11 @@ static void called(struct model *m, struct model_node *line, const struct ledger
 		model_print(answer, "%d %u", LEDGER_NEXT, LEDGER_NEXT_MAX_S);
 		return;
 	}
-	line->came += find_present(line, claim->key, claim->visitor) == UINT32_MAX;
+	if (find_present(line, claim->key, claim->visitor) == UINT32_MAX) {
+		line->came++;
+		if (line->came_keys.count < LEDGER_CAME_KEPT_MAX)
+			MODEL_ADD(line->came_keys, claim->key);
+	}
 	uint64_t before = 0;
 	for (uint32_t i = 0; i < line->present.count; i++) {
 		const struct model_place *p = &line->present.at[i];

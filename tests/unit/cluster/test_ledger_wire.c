@@ -43,16 +43,14 @@ static struct ledger_batch batch_of(const struct ledger_entry *entries, uint32_t
 
 static bool encode(const struct ledger_batch *batch, struct ledger_wire_args *args)
 {
-	return ledger_wire_batch(
-		batch, "sluice:{x}:", "ffffffffffffffffffffffffffffffffffffffff", args);
+	return ledger_wire_batch(batch, "sluice:{x}:", args);
 }
 
-static void a_batch_is_an_evalsha(void **state)
+static void a_batch_is_a_key_and_arguments(void **state)
 {
 	(void)state;
-	static const char *const expected[] = {"EVALSHA",
-		"ffffffffffffffffffffffffffffffffffffffff", "1", "sluice:{x}:", "a1",
-		"0000000000000abc", "7", "1764500000123", "3", "11", "10", "176450000012",
+	static const char *const expected[] = {"sluice:{x}:", "a1", "0000000000000abc", "7",
+		"1764500000123", "3", "11", "10", "176450000012",
 		"0123456789abcdef0123456789abcdef01234567", "99", "2", "1", "1", "0000dead",
 		"00000000000000aa", "00000000000000bb", "00000000000000cc", "0", "5"};
 	const struct ledger_entry called = {.kind = LEDGER_CALLED,
@@ -100,6 +98,9 @@ static struct ledger_entry largest(uint8_t kind)
 	case LEDGER_CORRECTION:
 		e.correction_ms = 1 - (1ll << 53);
 		break;
+	case LEDGER_RESTORE:
+		e.restore.floor_rank = e.restore.fence = e.restore.final = (1ull << 53) - 1;
+		break;
 	default:
 		break;
 	}
@@ -141,6 +142,11 @@ static void limits_of_the_header_hold(void **state)
 	assert_true(encode(&batch, &args));
 	batch.count++;
 	assert_false(encode(&batch, &args));
+	for (uint32_t i = 0; i <= LEDGER_READS_MAX; i++) {
+		entries[i] = (struct ledger_entry){.kind = LEDGER_READ};
+		batch = batch_of(entries, i + 1);
+		assert_int_equal(encode(&batch, &args), i < LEDGER_READS_MAX);
+	}
 
 	struct ledger_entry bad[] = {
 		{.kind = LEDGER_SLOTS, .slots = {.count = LEDGER_SLOTS_MAX + 1}},
@@ -149,6 +155,7 @@ static void limits_of_the_header_hold(void **state)
 		{.kind = LEDGER_GATHERED, .gathered = {.count = LEDGER_IDS_MAX + 1}},
 		{.kind = LEDGER_RECORD, .record = {.len = LEDGER_BLOB_MAX + 1}},
 		{.kind = LEDGER_RECORD, .record = {.type = 16}},
+		{.kind = LEDGER_RESTORE, .restore = {.final = 1ull << 53}},
 		{.kind = LEDGER_CORRECTION, .correction_ms = 1ll << 53}};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		batch = batch_of(&bad[i], 1);
@@ -159,7 +166,9 @@ static void limits_of_the_header_hold(void **state)
 	assert_false(encode(&batch, &args));
 }
 
-#define HEAD "1 1 0 0 0 2 64 3 0 99 11 12 1764500000123 1764500000000 -123 "
+#define HEAD \
+	"1 1 0 0 0 2 64 3 0 99 11 12 1764500000123 1764500000000 -123 " \
+	"176450000012 "
 
 static const struct {
 	const char *what, *bytes;
@@ -168,15 +177,15 @@ static const struct {
 	{"whole", HEAD "0 0 0", true},
 	{"with a line behind it", HEAD "1 0 0\n1 3", true},
 	{"nothing", "", false},
-	{"another version", "2 1 0 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0", false},
-	{"no such verdict", "1 5 0 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0", false},
-	{"no verdict", "1 0 0 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0", false},
-	{"a flag of 2", "1 1 2 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0", false},
-	{"a number too large", "1 1 0 0 0 65 64 3 0 99 11 12 1 1 0 0 0 0", false},
-	{"a needless zero", "1 1 0 0 0 02 64 3 0 99 11 12 1 1 0 0 0 0", false},
-	{"2^53 - 1", "1 1 0 0 0 2 64 9007199254740991 0 99 11 12 1 1 0 0 0 0", true},
-	{"2^53", "1 1 0 0 0 2 64 9007199254740992 0 99 11 12 1 1 0 0 0 0", false},
-	{"beyond 64 bits", "1 1 0 0 0 2 64 99999999999999999999 0 99 11 12 1 1 0 0 0 0", false},
+	{"another version", "2 1 0 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0 0", false},
+	{"no such verdict", "1 5 0 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0 0", false},
+	{"no verdict", "1 0 0 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0 0", false},
+	{"a flag of 2", "1 1 2 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0 0", false},
+	{"a number too large", "1 1 0 0 0 65 64 3 0 99 11 12 1 1 0 0 0 0 0", false},
+	{"a needless zero", "1 1 0 0 0 02 64 3 0 99 11 12 1 1 0 0 0 0 0", false},
+	{"2^53 - 1", "1 1 0 0 0 2 64 9007199254740991 0 99 11 12 1 1 0 0 0 0 0", true},
+	{"2^53", "1 1 0 0 0 2 64 9007199254740992 0 99 11 12 1 1 0 0 0 0 0", false},
+	{"beyond 64 bits", "1 1 0 0 0 2 64 99999999999999999999 0 99 11 12 1 1 0 0 0 0 0", false},
 	{"most answers", HEAD "1024 64 0", true},
 	{"an answer more", HEAD "1025 0 0", false},
 	{"a member more", HEAD "0 65 0", false},
@@ -210,10 +219,14 @@ static void a_head_says_what_it_says(void **state)
 	assert_int_equal(reply.writes, 99);
 	assert_int_equal(reply.newest, 12);
 	assert_int_equal(reply.correction_ms, -123);
+	assert_int_equal(reply.final, 176450000012);
 	assert_int_equal(reply.answer_count, 4);
 	assert_int_equal(reply.member_count, 5);
 	assert_int_equal(reply.news_count, 6);
 }
+
+#define WORDS "00000000000000aa ffffffffffffffff 1 0 5 1764500000123 9 7 4000 65536 "
+#define VIEW "18 7 0000000000000001 0000000000000000 ffffffffffffffff 0 0 0 0 0 0 0 0 0 0 0 0 0 5 "
 
 static const struct {
 	const char *bytes;
@@ -234,17 +247,20 @@ static const struct {
 	{"4 7 1", false},
 	{"16 1", true}, // a code spent
 	{"10 1", false},
-	{"19 7 64", true}, // a page
-	{"19 7", false},
+	{"19 7 64 1000", true}, // a page
+	{"19 7 64", false},
 	{"0 7", false},
-	{"22 7", false},
+	{"22 7", true}, // a hold
+	{"23 7", false},
 	{"1 11", false},
 	{"1 0", false},
 	{"18 10", true},
-	{"18 7 0000000000000001 0000000000000000 ffffffffffffffff 0 0 0 0 0 0 0 0 0 0 0 0 0 5 1 0",
-		true},
-	{"18 7 0000000000000001 0000000000000000 ffffffffffffffff 0 0 0 0 0 0 0 0 0 0 0 0 0 5 1",
-		false},
+	{VIEW "1 0 7 " WORDS "ffffffffffffffff 0 4294967295 2 3 ", true},
+	{VIEW "1 0 7 " WORDS "ffffffffffffffff 1 0 0 0 00000000000000ab00000000000000cd", true},
+	{VIEW "1 0 7 " WORDS "ffffffffffffffff 0 4294967295 2", false},
+	{VIEW "1 0 7 " WORDS "ffffffffffffffff 0 4294967296 2 3 ", false},
+	{VIEW "1 0 7 " WORDS "ffffffffffffffff 0 1 2 3 00000000000000ab0", false},
+	{VIEW "1 0", false},
 };
 
 static void answers_are_checked(void **state)
@@ -279,13 +295,15 @@ static const struct {
 	const char *bytes;
 	bool is_member;
 } members[] = {
-	{"63 edge-1.tokyo_A 1 0 176450000012", true},
-	{"64 a 1 0 0", false},
-	{"0  1 0 0", false},
-	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0", true}, // 32
-	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0", false},
-	{"0 a/b 1 0 0", false},
-	{"0 a 1 0", false},
+	{"63 edge-1.tokyo_A 1 0 176450000012 1 77", true},
+	{"64 a 1 0 0 0 0", false},
+	{"0  1 0 0 0 0", false},
+	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0 0 0", true}, // 32
+	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0 0 0", false},
+	{"0 a/b 1 0 0 0 0", false},
+	{"0 a 1 0 0 0", false},
+	{"0 a 1 0 0 2 0", false},
+	{"0 a 1 0 0 1 x", false},
 };
 
 static void members_are_checked(void **state)
@@ -308,8 +326,9 @@ static const struct {
 	{"5 1 1a 00000000000000ab 1764500600", false},
 	{"5 2 0000001a 00000000000000ab 00000000000000cd", true},
 	{"5 2 0000001a 00000000000000ab", false},
-	{"5 3 0000001a 00000000000000ab 00000000000000aa 4 1", true},
-	{"5 3 0000001a 00000000000000ab 00000000000000aa 4 1 field of tomorrow", true},
+	{"5 3 0000001a 00000000000000ab 00000000000000aa 4 1 9 00000000000000aa", false},
+	{"5 3 0000001a 00000000000000ab 00000000000000aa 4 1 9 " WORDS "of tomorrow", true},
+	{"5 3 0000001a 00000000000000ab 00000000000000aa 4 1", false},
 	{"5 4 0000001a 3 12 00000000000000ab00000000000000cd", true},
 	{"5 4 0000001a 3 12 00000000000000ab00000000000000c", false},
 	{"5 4 0000001a 3 12 00000000000000ab0000000000000 cd", false},
@@ -356,7 +375,7 @@ static void slots_are_as_many_as_fit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_batch_is_an_evalsha),
+		cmocka_unit_test(a_batch_is_a_key_and_arguments),
 		cmocka_unit_test(every_kind_fits_its_bound),
 		cmocka_unit_test(limits_of_the_header_hold),
 		cmocka_unit_test(heads_are_checked),

@@ -8,8 +8,6 @@
 #include <cmocka.h>
 
 #include "controlplane/controller/pool.h"
-#include "controlplane/controller/present.h"
-#include "controlplane/controller/sessions.h"
 #include "tests/unit/controller/random.h"
 
 #define LINES_MAX 6u
@@ -24,38 +22,46 @@ struct row {
 	uint32_t count;
 	struct line {
 		struct pool own;
-		struct present present;
-		struct sessions sessions;
-		struct tally freed;
 		uint32_t people;
 	} lines[LINES_MAX];
 };
 
+static uint32_t people_of(const struct pool *own)
+{
+	return ((const struct line *)(const void *)own)->people;
+}
+
+static uint64_t nothing_ends(const struct pool *own, uint64_t ms, uint32_t most, uint64_t now_ms)
+{
+	(void)own;
+	(void)ms;
+	(void)most;
+	(void)now_ms;
+	return 0;
+}
+
+static bool nobody_waits(const struct pool *own, uint64_t ms)
+{
+	(void)ms;
+	return people_of(own) == 0;
+}
+
+static const struct pool_line pool_line = {people_of, nothing_ends, nobody_waits};
+
 static void line_open(struct line *line, const struct pool_limits *limits)
 {
 	pool_init(&line->own, limits, &(struct pool_words){0}, NOW_MS);
-	assert_true(present_init(&line->present, PEOPLE_MAX, 1));
-	assert_true(sessions_init(&line->sessions, 4, 1));
-	tally_init(&line->freed, NOW_MS);
-	line->own.present = &line->present;
-	line->own.sessions = &line->sessions;
-	line->own.freed = &line->freed;
+	line->own.line = &pool_line;
 	line->people = 0;
 }
 
 static void line_close(struct line *line)
 {
 	pool_join(&line->own, NULL, 1, 1, NULL);
-	present_fini(&line->present);
-	sessions_fini(&line->sessions);
 }
 
 static void set_people(struct line *line, uint32_t people)
 {
-	for (uint32_t key = 1; key <= PEOPLE_MAX; key++)
-		present_remove(&line->present, key, key);
-	for (uint32_t key = 1; key <= people; key++)
-		present_put(&line->present, key, key, UINT64_MAX);
 	line->people = people;
 }
 

@@ -23,7 +23,7 @@ static void step(void);
 #undef atomic_compare_exchange_weak
 #undef atomic_fetch_add
 // The builtins want plain words. The type is that of the value, which is not atomic any more.
-#define PLAIN(at) ((__typeof__(*(at) + 0) *)(uintptr_t)(at))
+#define PLAIN(at) ((__typeof__((void)0, *(at)) *)(uintptr_t)(at))
 #define atomic_load_explicit(from, order) (step(), __atomic_load_n(PLAIN(from), __ATOMIC_SEQ_CST))
 #define atomic_store_explicit(to, value, order) \
 	(step(), __atomic_store_n(PLAIN(to), value, __ATOMIC_SEQ_CST))
