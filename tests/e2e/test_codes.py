@@ -115,13 +115,13 @@ def test_codes_of_several_uses_and_hashed_ones(start, visitor):
 def test_as_json(start, visitor):
     sluice = start()
     one = visitor(sluice)
-    assert one.client.get(PAGE, headers=JSON).json() == {"room": "derby", "state": "invitation"}
+    assert one.client.get(PAGE, headers=JSON).json() == {"room": "derby", "wants": "code"}
     answer = one.client.post(PAGE, json={"code": "7GQX-4TRM"})
     assert answer.status_code == 200 and answer.json()["state"] == "waiting"
     assert answer.json()["position"] == 1 and one.ticket()
     # Who is in the lane shows a code of it once more: a lost answer costs nothing.
     again = one.client.post(PAGE, json={"code": "7GQX-4TRM"})
-    assert again.json() == {"room": "derby", "state": "welcome"}
+    assert again.json()["state"] == "waiting" and again.json()["position"] == 1
     assert one.client.post(PAGE, json={"code": "K2M9-XW7P"}).status_code == 200
     assert used(sluice, "K2M9-XW7P") == 0
     for body in ("{}", '{"code": 7}', '{"code": "7GQX"', '{"code": "\\u0037GQX"}',
