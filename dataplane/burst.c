@@ -64,7 +64,8 @@ static void wait_for_more(struct worker *w, struct conn *conn, struct span data,
 	}
 }
 
-// Read the head that `from` begins with, and its request: by one that was read before, if it can be.
+// Read the head that `from` begins with, and its request: by one that was read before, if it can
+// be.
 static enum http_result read_request(
 	struct worker *w, struct span from, uint32_t *scanned, struct item *item)
 {

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LANES 4u // sums that do not wait for each other
-#define STEP (LANES * sizeof(uint64_t))
+#define STEP (2 * sizeof(uint64_t))
 
 struct entry {
 	struct model model;
@@ -44,28 +43,19 @@ void recall_destroy(struct recall *recall)
 	free(recall);
 }
 
-static void add(uint64_t sums[LANES], const char *at)
-{
-	static const uint64_t odd[LANES] = {UINT64_C(0x9e3779b97f4a7c15),
-		UINT64_C(0xc2b2ae3d27d4eb4f), UINT64_C(0x165667b19e3779f9),
-		UINT64_C(0xd6e8feb86659fd93)};
-	uint64_t words[LANES];
-	memcpy(words, at, sizeof(words));
-	for (unsigned i = 0; i < LANES; i++)
-		sums[i] = (sums[i] ^ words[i]) * odd[i];
-}
-
-// Never 0.
+// Never 0. Two sums, so that one does not wait for the other.
 static uint32_t tag_of(struct span text)
 {
-	uint64_t sums[LANES] = {text.len};
-	for (size_t at = 0; at + STEP < text.len; at += STEP)
-		add(sums, text.at + at);
-	add(sums, text.at + text.len - STEP); // some of it again
-	uint64_t all = (sums[0] ^ sums[1] >> 29) + (sums[2] ^ sums[3] >> 31);
-	all ^= all >> 32;
-	all *= UINT64_C(0x9e3779b97f4a7c15);
-	return (uint32_t)(all >> 32) | 1;
+	const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t words[2], a = text.len, b = odd;
+	for (size_t left = text.len; left >= STEP; left -= STEP) {
+		memcpy(words, text.at + left - STEP, STEP);
+		a = (a ^ words[0]) * odd;
+		b = (b ^ words[1]) * odd;
+	}
+	memcpy(words, text.at, STEP); // what is left, and some of it again
+	a = (a ^ words[0] ^ (b ^ words[1]) >> 32) * odd;
+	return (uint32_t)(a >> 32) | 1;
 }
 
 static bool is_poll(struct span in)
@@ -82,6 +72,7 @@ static void forget_all(struct recall *recall, uint64_t version)
 {
 	memset(recall->sets, 0, sizeof(recall->sets));
 	recall->version = version;
+	recall->missed = 0;
 }
 
 bool recall_read(struct recall *recall, uint64_t version, struct span in,

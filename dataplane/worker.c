@@ -211,8 +211,8 @@ static int create(struct worker *w)
 	w->sources = source_create(
 		w->conns.count_max, plan->connections_per_source, random_u64(w->random));
 	create_origin(w);
-	if (!create_visitor_tls(w) || !w->reports || !w->reply || !w->recall ||
-		!w->sources || !w->origin)
+	if (!create_visitor_tls(w) || !w->reports || !w->reply || !w->recall || !w->sources ||
+		!w->origin)
 		return -ENOMEM;
 	for (unsigned i = 0; i <= TOKEN_PRINT_WORDS; i++)
 		for (unsigned half = 0; half < 2; half++)
