@@ -148,12 +148,14 @@ static size_t write_poll(char *text, uint32_t shape)
 	static const char *const fields[] = {"", "", "Connection: close\r\n",
 		"Connection: a, Keep-Alive\r\n", "Sluice-Pass: p\r\n", "Content-Length: 3\r\n",
 		"Content-Length: 0\r\n", "Accept: application/json\r\n"};
+	static const char *const browsers[] = {
+		"User-Agent: a/1\r\n", "User-Agent: a/2\r\n", "User-Agent: b\r\n"};
 	char *at = add(text, shape, 0, lines, LENGTH(lines));
 	bool is_host_first = shape % 2;
 	if (is_host_first)
 		at = add(at, shape, 1, hosts, LENGTH(hosts));
 	at = add(at, shape, 2, fields, LENGTH(fields));
-	at += sprintf(at, "User-Agent: browser/%u\r\n", shape % 3);
+	at = add(at, shape, 4, browsers, LENGTH(browsers));
 	if (shape % 4 > 0)
 		at = stpcpy(add_cookies(stpcpy(at, "Cookie: ")), "\r\n");
 	at = add(at, shape, 3, fields, LENGTH(fields));
