@@ -64,6 +64,26 @@ static void wait_for_more(struct worker *w, struct conn *conn, struct span data,
 	}
 }
 
+// Read the head that `from` begins with, and its request: by one that was read before, if it can
+// be.
+static enum http_result read_request(
+	struct worker *w, struct span from, uint32_t *scanned, struct item *item)
+{
+	const struct http_limits *limits = &w->plan.limits;
+	struct recall_trace trace;
+	if (recall_read(w->recall, w->version, from, limits, &trace, &item->head, item->scratch,
+		    &item->request)) {
+		inside_count(w, COUNTER_recalled);
+		return HTTP_OK;
+	}
+	enum http_result result = http_request_read(from, limits, scanned, &item->head);
+	if (result != HTTP_OK)
+		return result;
+	gate_request_read(&w->snapshot->map, &item->head, item->scratch, &item->request);
+	recall_keep(w->recall, &trace, &item->head, &item->request);
+	return HTTP_OK;
+}
+
 // Read the head at the start of `input` into the burst. Returns HTTP_OK if a request was added.
 //   scanned  of the input, looked at before; and by now
 static enum http_result read_head(
@@ -72,7 +92,7 @@ static enum http_result read_head(
 	struct item *item = &w->items[w->item_count];
 	size_t skip = http_head_skip(input);
 	struct span from = span_from(input, skip);
-	enum http_result result = http_request_read(from, &w->plan.limits, scanned, &item->head);
+	enum http_result result = read_request(w, from, scanned, item);
 	if (result != HTTP_OK)
 		return result;
 	item->conn = conn;
@@ -82,7 +102,6 @@ static enum http_result read_head(
 	item->is_done = false;
 	item->answer = NULL;
 	item->answer_is_late = false;
-	gate_request_read(&w->snapshot->map, &item->head, item->scratch, &item->request);
 	if (item->request.route == GATE_ROUTE_CODE &&
 		!code_read(&item->head, item->rest, &item->request))
 		return HTTP_MORE;
