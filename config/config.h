@@ -514,8 +514,13 @@ struct config_error {
 	char *text; // one line, without its end
 };
 
-// Write each error on a line of its own, and how many more there were; free what it holds.
+// Write each error on a line of its own, and how many more there were.
 void config_report_print(const struct config_report *report, FILE *out);
+
+// The same as a list of objects (jansson), the caller's: line, column, text.
+struct json_t *config_report_json(const struct config_report *report);
+
+// Free what it holds.
 void config_report_fini(struct config_report *report);
 
 // Read, parse and check the file `path`.
@@ -548,6 +553,10 @@ uint32_t config_diff(const struct config *now, const struct config *next, FILE *
 //   worker_count  workers that will run
 void config_bill_print(const struct config *config, const struct config_bill *bill,
 	uint32_t worker_count, FILE *out);
+
+// The same as a list of objects (jansson), the caller's, without the total.
+struct json_t *config_bill_json(
+	const struct config *config, const struct config_bill *bill, uint32_t worker_count);
 
 // Its total, in bytes; UINT64_MAX if it does not fit.
 uint64_t config_bill_total(
