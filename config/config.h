@@ -458,7 +458,7 @@ struct config_fault {
 	char text[CONFIG_FAULT_BYTES]; // begins with the name of the file
 };
 
-// Say that something is wrong in a file that the configuration names.
+// Say that something is wrong in a file that the configuration names; line 0: with the file itself.
 typedef void config_say(
 	void *context, const char *file, uint32_t line, uint32_t column, const char *text);
 
@@ -489,6 +489,7 @@ struct config_machine {
 	// and each file of codes, of which a long one takes more; NULL: nothing.
 	void (*turn)(void *context);
 	void *turn_context;
+	uint64_t now_s; // unix s; 0: nothing is said of moments that are past
 	// The salt that was named for those who gather now before the doors of a room, in hex, and
 	// what time it is; NULL: none was. Without this function none was.
 	const char *(*named_salt)(void *context, const char *room, uint64_t *now_s);
