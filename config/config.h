@@ -458,7 +458,7 @@ struct config_fault {
 	char text[CONFIG_FAULT_BYTES]; // begins with the name of the file
 };
 
-// Say that something is wrong in a file that the configuration names.
+// Say that something is wrong in a file that the configuration names; line 0: with the file itself.
 typedef void config_say(
 	void *context, const char *file, uint32_t line, uint32_t column, const char *text);
 
@@ -489,6 +489,7 @@ struct config_machine {
 	// and each file of codes, of which a long one takes more; NULL: nothing.
 	void (*turn)(void *context);
 	void *turn_context;
+	uint64_t now_s; // unix s; 0: nothing is said of moments that are past
 	// The salt that was named for those who gather now before the doors of a room, in hex, and
 	// what time it is; NULL: none was. Without this function none was.
 	const char *(*named_salt)(void *context, const char *room, uint64_t *now_s);
@@ -514,8 +515,13 @@ struct config_error {
 	char *text; // one line, without its end
 };
 
-// Write each error on a line of its own, and how many more there were; free what it holds.
+// Write each error on a line of its own, and how many more there were.
 void config_report_print(const struct config_report *report, FILE *out);
+
+// The same as a list of objects (jansson), the caller's: line, column, text.
+struct json_t *config_report_json(const struct config_report *report);
+
+// Free what it holds.
 void config_report_fini(struct config_report *report);
 
 // Read, parse and check the file `path`.
@@ -548,6 +554,10 @@ uint32_t config_diff(const struct config *now, const struct config *next, FILE *
 //   worker_count  workers that will run
 void config_bill_print(const struct config *config, const struct config_bill *bill,
 	uint32_t worker_count, FILE *out);
+
+// The same as a list of objects (jansson), the caller's, without the total.
+struct json_t *config_bill_json(
+	const struct config *config, const struct config_bill *bill, uint32_t worker_count);
 
 // Its total, in bytes; UINT64_MAX if it does not fit.
 uint64_t config_bill_total(

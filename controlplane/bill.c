@@ -4,6 +4,7 @@
 #include "controlplane/bill.h"
 
 #include "controlplane/certificates.h"
+#include "controlplane/clock.h"
 #include "controlplane/codes/codes_lists.h"
 #include "controlplane/folders.h"
 #include "controlplane/link/link_password.h"
@@ -88,6 +89,7 @@ void bill_machine(struct config_machine *machine)
 	static struct config_bill_row rows[sizeof(known) / sizeof(known[0])];
 	memcpy(rows, known, sizeof(rows));
 	config_machine_read(machine);
+	machine->now_s = clock_system_ms() / 1000;
 	machine->ca_error = trusts_error;
 	machine->bill = (struct config_bill){.row_count = sizeof(rows) / sizeof(rows[0]),
 		.rows = rows,

@@ -91,8 +91,7 @@ static void pass_on(void *context, uint32_t line, bool is_warning, const char *t
 {
 	struct check *check = context;
 	check->errors += !is_warning;
-	(is_warning ? check->warn : check->say)(
-		check->context, check->path, line > 0 ? line : 1, 1, text);
+	(is_warning ? check->warn : check->say)(check->context, check->path, line, line > 0, text);
 }
 
 uint32_t codes_lists_check(const char *path, config_say *say, config_say *warn, void *context)

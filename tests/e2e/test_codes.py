@@ -322,7 +322,8 @@ def test_a_list_is_checked(make):
         done = sluice.cli("check", check=False)
         return done.returncode, done.stdout + done.stderr
     status, said = check(None)
-    assert status == 1 and "members.txt:1:1: No such file" in said
+    assert status == 1 and "members.txt: No such file" in said
+    assert re.search(r"sluice.yaml:\d+:\d+: sites.*codes: ", said)
     for codes, wrong in (
             (b"AAAA-AAA1\naaaaaaa1\n", ":2:1: the code of line 1 again; allowed: once"),
             (b"AAAA_AAA1\n", ":1:1: no code; allowed: 1 to 48 letters"),
