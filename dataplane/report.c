@@ -70,12 +70,17 @@ void report_gone(struct worker *w, const struct claim_answer *answer)
 
 void report_code_gone(struct worker *w, const struct claim_answer *answer)
 {
+	if (answer->expires & CLAIM_PLACE_AGAIN)
+		return; // it is somebody's
 	inside_count(w, COUNTER_code_undone);
+	const bool is_gathered = answer->expires & CLAIM_PLACE_GATHERED;
 	struct claim gone = {.kind = CLAIM_CODE_GONE,
 		.worker = (uint8_t)w->plan.index,
 		.room = answer->room,
-		.key = answer->key,
-		.session = answer->session,
+		.key = answer->session,
+		.session = answer->digest,
+		.visitor = answer->visitor,
+		.place = is_gathered ? 0 : answer->key,
 		.expires = answer->lane_id,
 		.line_id = answer->line_id,
 		.sent_ms = w->now_ms};
@@ -116,8 +121,9 @@ bool report_answers(struct worker *w)
 			burst_offer_answered(w, conn, answer);
 		else if (answer->verdict == CLAIM_GRANTED)
 			report_gone(w, answer);
-		else if (answer->verdict == CLAIM_HONOURED)
-			report_code_gone(w, answer);
+		else if (answer->verdict == CLAIM_HONOURED &&
+			 (answer->expires & CLAIM_PLACE_NOBODYS))
+			report_code_gone(w, answer); // whoever holds a ticket may ask again
 	}
 	burst_run(w); // the answers live until here
 	return answer_count > 0;

@@ -157,13 +157,13 @@ static int show(const struct cli *cli, const json_t *answer)
 	const json_t *data = json_object_get(answer, "data");
 	bool is_done = json_integer_value(json_object_get(answer, "status")) == 0;
 
-	if (text)
+	if (text && !(data && cli->is_json))
 		fprintf(is_done ? stdout : stderr, "%s%s", text,
 			*text && text[strlen(text) - 1] == '\n' ? "" : "\n");
 	if (data && cli->is_json) {
 		json_dumpf(data, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
 		putchar('\n');
-	} else if (data) {
+	} else if (data && !text) {
 		table_print(data, terminal_width(), stdout);
 	}
 	return is_done ? CLI_DONE : CLI_FAILED;

@@ -269,6 +269,13 @@ uint64_t place_total(const struct place_line *line)
 	return count_of(line, PLACE_SLOT_MAX).below + load(&line->gathered);
 }
 
+uint64_t place_waiting(const struct place_line *line)
+{
+	const uint64_t total = place_total(line);
+	const uint64_t gone = load(&line->threshold_rank) + load(&line->left_waiting);
+	return total > gone ? total - gone : 0;
+}
+
 void place_gathered(struct place_line *line)
 {
 	announce(line);

@@ -169,10 +169,11 @@ static void test_code_undone(void **state)
 	stage_says(&stage, visitor, CODE("7GQX4TRM"));
 	struct claim claim = stage_claim(&stage);
 	stage_turn(&stage, WORKER_CLAIM_MS_MAX + 60);
-	stage_answer(&stage, &claim, CLAIM_HONOURED, claim.session);
+	stage_answer(&stage, &claim, CLAIM_HONOURED, 78);
 	struct claim gone = stage_claim(&stage);
 	assert_int_equal(gone.kind, CLAIM_CODE_GONE);
 	assert_true(gone.key == claim.key && gone.session == claim.session);
+	assert_true(gone.visitor == 78 && gone.place == claim.key);
 	ONLY({COUNTER_claim_timeout, 1}, {COUNTER_code_unanswered, 1}, {COUNTER_code_undone, 1});
 }
 
@@ -185,11 +186,12 @@ static void test_code_undone_by_reload(void **state)
 	stage_says(&stage, visitor, CODE("7GQX4TRM"));
 	struct claim claim = stage_claim(&stage);
 	stage.snapshot->map.rooms[1].takes_codes = false;
-	stage_answer(&stage, &claim, CLAIM_HONOURED, claim.session);
+	stage_answer(&stage, &claim, CLAIM_HONOURED, 78);
 	assert_int_equal(stage_heard(visitor, "HTTP/1.1 404"), 1);
 	struct claim gone = stage_claim(&stage);
 	assert_int_equal(gone.kind, CLAIM_CODE_GONE);
 	assert_true(gone.key == claim.key && gone.session == claim.session);
+	assert_true(gone.visitor == 78 && gone.place == claim.key);
 	ONLY({COUNTER_not_found, 1}, {COUNTER_code_undone, 1});
 }
 
