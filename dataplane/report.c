@@ -6,6 +6,7 @@
 #include "dataplane/report.h"
 
 #include "dataplane/burst.h"
+#include "dataplane/gate/gather.h"
 
 #include <assert.h>
 #include <unistd.h>
@@ -80,7 +81,7 @@ void report_code_gone(struct worker *w, const struct claim_answer *answer)
 		.key = answer->session,
 		.session = answer->digest,
 		.visitor = answer->visitor,
-		.place = is_gathered ? 0 : answer->key,
+		.place = answer->key | (is_gathered ? GATHER_NUMBER : 0),
 		.expires = answer->lane_id,
 		.line_id = answer->line_id,
 		.sent_ms = w->now_ms};

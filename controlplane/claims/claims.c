@@ -15,6 +15,7 @@
 #include "controlplane/claims/claims_given_up.h"
 #include "controlplane/claims/claims_restore.h"
 #include "controlplane/claims/claims_rooms.h"
+#include "dataplane/gate/gather.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -241,7 +242,8 @@ static void undo_code(struct claims *c, const struct claim_answer *answer)
 		.session = answer->digest,
 		.visitor = answer->visitor,
 		.expires = answer->lane_id,
-		.place = answer->expires & CLAIM_PLACE_GATHERED ? 0 : answer->key};
+		.place =
+			answer->key | (answer->expires & CLAIM_PLACE_GATHERED ? GATHER_NUMBER : 0)};
 	if (!(answer->expires & CLAIM_PLACE_AGAIN))
 		code_gone(c, NULL, &claim, 0);
 }

@@ -15,7 +15,8 @@ struct claims_given_up {
 	} places[CLAIMS_GIVEN_UP_MAX];
 };
 
-// One more. Key 0 is none, or one of a gathering, and lapses.
+// One more.
+//   key  as of controller_leave(); 0: there is none
 void claims_given_up_add(
 	struct claims_given_up *g, uint32_t line_id, uint64_t key, uint64_t visitor);
 

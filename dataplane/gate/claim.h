@@ -34,7 +34,8 @@ struct claim {
 	uint32_t poll_after; // s; CLAIM_CALLED: what the visitor will be told if the answer is
 			     // CLAIM_NEXT. CLAIM_CODE: 1 if the holder is known by the number of
 			     // a page, 0 if by a ticket
-	uint64_t key; // CLAIM_CALLED, CLAIM_LEAVE; CLAIM_CODE, CLAIM_CODE_GONE: of the digest
+	uint64_t key; // CLAIM_CALLED; CLAIM_LEAVE, with GATHER_NUMBER if it is none; CLAIM_CODE,
+		      // CLAIM_CODE_GONE: of the digest
 	uint64_t visitor; // all but CLAIM_PASSED; CLAIM_CODE, CLAIM_MOVE: the holder, who may ask
 			  // again after a lost answer; 0: nobody will. CLAIM_CODE_GONE: of the
 			  // place
@@ -45,8 +46,9 @@ struct claim {
 	uint32_t line_id; // of the room, so that a claim that crosses a reload is never charged to
 			  // another room
 	uint64_t sent_ms; // cluster time
-	uint64_t place; // CLAIM_CODE, CLAIM_MOVE: key of the ticket that is held; 0: none.
-			// CLAIM_CODE_GONE: of the place; 0: it is one of a gathering
+	uint64_t place; // CLAIM_CODE, CLAIM_MOVE: key of the ticket that is held, with
+			// GATHER_NUMBER if it is none; 0: there is none. CLAIM_CODE_GONE: of the
+			// place, likewise
 };
 static_assert(sizeof(struct claim) == 64, "one cache line, one ring element");
 

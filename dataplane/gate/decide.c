@@ -14,6 +14,7 @@
 #include "dataplane/gate/decide_view.h"
 #include "dataplane/gate/ended.h"
 #include "dataplane/gate/enter.h"
+#include "dataplane/gate/gather.h"
 #include "dataplane/gate/lane.h"
 #include "dataplane/gate/place.h"
 #include "dataplane/http/head.h"
@@ -396,14 +397,14 @@ static bool claim_move(struct decide_view *v)
 	const bool is_left = v->in->left && ended_has(v->in->left, old->visitor);
 	if (!is_left && !(request->outranked && is_good_elsewhere(v, old)))
 		return false;
-	const bool has_key = !is_left && !(old->flags & TOKEN_FLAG_GATHERED);
+	const uint64_t gathered = old->flags & TOKEN_FLAG_GATHERED ? GATHER_NUMBER : 0;
 	v->out->action = DECIDE_CLAIM;
 	v->out->claim = (struct claim){.kind = CLAIM_MOVE,
 		.room = v->room->index,
 		.line_id = v->room->line_id,
 		.visitor = old->visitor,
 		.expires = is_left ? 0 : old->line_id,
-		.place = has_key ? old->key : 0};
+		.place = is_left ? 0 : old->key | gathered};
 	return true;
 }
 
@@ -512,8 +513,6 @@ static bool claim_leave(struct decide_view *v)
 {
 	const struct token *pass = v->request->pass ? &v->request->pass->token : NULL;
 	const struct token *ticket = v->ticket ? &v->ticket->token : NULL;
-	if (v->is_gathered)
-		ticket = NULL; // it has no place that could be given back: its cookie goes
 	if (ticket && pass && pass->visitor == ticket->visitor)
 		ticket = NULL; // its session came from it, and it is used up with that
 	if (!ticket && !pass)
@@ -522,7 +521,9 @@ static bool claim_leave(struct decide_view *v)
 	v->out->claim = (struct claim){.kind = CLAIM_LEAVE,
 		.room = v->room->index,
 		.line_id = v->room->line_id,
-		.key = ticket ? ticket->key : 0,
+		.key = !ticket          ? 0
+		       : v->is_gathered ? GATHER_NUMBER | ticket->key
+					: ticket->key,
 		.visitor = ticket ? ticket->visitor : 0,
 		.session = pass ? pass->key : 0,
 		.expires = pass ? pass->expires : 0};
