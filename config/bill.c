@@ -120,6 +120,10 @@ static uint64_t count_per(const struct config *config, const struct config_bill 
 		return asked(bill->port_bytes, config, worker_count);
 	case CONFIG_PER_NETWORK_BYTE:
 		return asked(bill->network_bytes, config, worker_count);
+	case CONFIG_PER_CODES_BYTE:
+		return config->codes_bytes;
+	case CONFIG_PER_LANE:
+		return config_line_count(config) > config_room_count(config);
 	}
 	assert(!"a config_per without a count");
 	return 0;

@@ -451,6 +451,7 @@ static void check_ticket_ttl(struct reading *r, const struct config_room *room)
 static void (*const rules[])(struct reading *) = {
 	check_worker_cores,
 	check_descriptors,
+	check_codes, // how much they take
 	check_memory,
 	check_per_source,
 	check_tls_connections,
@@ -465,7 +466,6 @@ static void (*const rules[])(struct reading *) = {
 	check_room_names,
 	check_line_ids,
 	check_ports,
-	check_codes,
 	check_pages,
 	check_pools,
 	check_cluster,

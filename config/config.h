@@ -405,6 +405,7 @@ struct config {
 	uint64_t gathered_max; // per room
 	struct config_store store;
 	const char *store_password_file; // NULL: none
+	uint64_t codes_bytes; // that the lists of codes take, once they have been checked
 	struct config_cluster *cluster; // NULL: alone
 	struct config_pools pools;
 	struct config_sites sites;
@@ -431,6 +432,8 @@ enum config_per {
 	CONFIG_PER_ENDED,
 	CONFIG_PER_PORT_BYTE, // what ports_bytes() of the bill says
 	CONFIG_PER_NETWORK_BYTE, // and network_bytes()
+	CONFIG_PER_CODES_BYTE, // of lists of codes
+	CONFIG_PER_LANE, // 1 if a room has any
 };
 
 // One line of the bill: a table or pool, filled in by whoever knows the size of its entries.
@@ -483,8 +486,10 @@ struct config_machine {
 	// How many errors are in the templates of a folder; each is said. Likewise.
 	uint32_t (*pages_check)(
 		const char *path, const char *language, config_say *say, void *context);
-	// Likewise of the codes of a file; `warn` is told what is no error.
-	uint32_t (*codes_check)(const char *path, config_say *say, config_say *warn, void *context);
+	// Likewise of the codes of a file; `warn` is told what is no error, `bytes` what they take.
+	uint32_t (*codes_check)(void *codes_context, const char *path, uint64_t *bytes,
+		config_say *say, config_say *warn, void *context);
+	void *codes_context;
 	// What is to be done meanwhile: called before each folder, of which one takes milliseconds,
 	// and each file of codes, of which a long one takes more; NULL: nothing.
 	void (*turn)(void *context);

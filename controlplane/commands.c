@@ -6,6 +6,7 @@
 #include "controlplane/admin/admin.h"
 #include "controlplane/codes/codes.h"
 #include "controlplane/doors.h"
+#include "controlplane/invite.h"
 #include "controlplane/log.h"
 #include "controlplane/pages/message.h"
 #include "controlplane/reload.h"
@@ -24,7 +25,6 @@
 
 #define FAILED 1
 #define ROOM_USAGE "room NAME open|pause|resume|close|release N|message TEXT|mode MODE|salt HEX"
-#define LINK_BYTES_MAX 8192u // host, path and token
 #define RELEASE_MAX 100000000u // people called by one `release`
 
 // Who did what: into the store's history and the log. With a turn, so that what is answered "done"
@@ -414,36 +414,6 @@ static uint32_t parse_time(const char *text)
 	return end && !*end && time > 0 && time <= UINT32_MAX ? (uint32_t)time : 0;
 }
 
-static const struct config_site *site_of(const struct control *c, const struct config_room *room)
-{
-	for (uint32_t i = 0; i < c->config->sites.count; i++) {
-		const struct config_site *site = &c->config->sites.at[i];
-		if (room >= site->rooms.at && room < site->rooms.at + site->rooms.count)
-			return site;
-	}
-	return NULL;
-}
-
-// Signed like a ticket, so it holds as long as the secret that signs now.
-static void print_link(struct control *c, const struct control_room *lane, uint32_t expires,
-	json_t **data, FILE *text)
-{
-	const struct snapshot *snapshot = atomic_load(&c->words.current);
-	char signed_text[TOKEN_TEXT_BYTES], link[LINK_BYTES_MAX];
-	struct token token = {.kind = TOKEN_INVITATION,
-		.line_id = lane->line_id,
-		.key = turn_seams.session_id(c),
-		.issued = (uint32_t)(clock_at(&c->clock, clock_monotonic_us()) / 1000),
-		.expires = expires};
-	token_sign(&snapshot->secrets, &token, signed_text);
-	snprintf(link, sizeof(link), "https://%s%s?sluice_lane=%.*s",
-		site_of(c, lane->config)->hosts.at[0], lane->config->path, (int)TOKEN_TEXT_BYTES,
-		signed_text);
-	fprintf(text, "%s\n", link);
-	*data = json_pack("{s:s, s:s, s:o}", "lane", lane->name, "link", link, "until",
-		expires ? json_integer(expires) : json_null());
-}
-
 // What is known of a code; or one use less of it. The code itself stays out of audit and log.
 static int change_code(struct control *c, const struct control_room *lane, const char *typed,
 	bool is_again, json_t **data, FILE *text)
@@ -493,7 +463,8 @@ static int command_lane(
 			arguments[2]);
 		return FAILED;
 	}
-	print_link(c, lane, expires, data, text);
+	*data = invite_link(c, lane, expires);
+	fprintf(text, "%s\n", json_string_value(json_object_get(*data, "link")));
 	char line[STORE_TEXT_MAX];
 	snprintf(line, sizeof(line), "lane link %s %s", arguments[1],
 		count == 3 ? arguments[2] : "");

@@ -41,6 +41,7 @@ struct admin;
 struct certificates;
 struct codes;
 struct codes_lists;
+struct moves;
 
 #define CONTROL_SERVERS_MAX 1024u // addresses of all origins
 #define CONTROL_TICK_MS 20 // at least so often; sooner when claims come
@@ -112,6 +113,7 @@ struct control {
 	struct admin *admin;
 	struct folders *folders; // pages
 	struct codes *codes; // that were used
+	struct moves *moves; // what for
 	struct codes_lists *codes_lists; // that are good
 
 	struct control_room *rooms; // by name, as in the snapshot; behind them lanes, by name

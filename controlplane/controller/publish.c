@@ -58,6 +58,8 @@ void controller_publish(struct controller *c, bool hold, uint64_t now_ms)
 	atomic_store(&line->wait_high, high);
 	atomic_store(&line->next_poll_after, state_next_poll_after(c, present_count(&c->present)));
 	atomic_store(&line->door_wait_ms, state_door_wait_ms(c));
+	atomic_store(&line->left_waiting,
+		keyset_count(&c->left) - keyset_below(&c->left, c->threshold, 0));
 	atomic_store(&line->threshold_rank, c->threshold_rank);
 	atomic_store(&line->threshold, c->threshold);
 	atomic_store(&line->floor, c->floor);

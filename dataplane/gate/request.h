@@ -100,6 +100,7 @@ struct gate_request {
 	uint8_t entry_by; // enum gate_entry: how they came to `entry`, or by a link to `room`
 	const struct gate_asset *asset; // ASSET
 	struct code_digest code; // CODE: what code_read() found
+	uint64_t once; // CODE: the number of the page that it was typed on; 0: none
 	uint8_t code_outcome; // enum code_outcome: CODE_asked, or what is wrong with it
 	uint16_t body_bytes; // CODE: of the body, which came with the head; else 0
 	struct span host; // matched, normalised: the origin's Host; in the scratch

@@ -73,6 +73,13 @@ static inline void writer_number(struct writer *w, uint64_t n)
 		at[-1] = (char)('0' + n);
 }
 
+// `n` as 16 hex digits.
+static inline void writer_hex16(struct writer *w, uint64_t n)
+{
+	for (unsigned shift = 64; shift > 0; shift -= 4)
+		writer_char(w, "0123456789abcdef"[n >> (shift - 4) & 15]);
+}
+
 // Spaces up to `end`.
 static inline void writer_pad(struct writer *w)
 {
