@@ -122,7 +122,8 @@ enum member_on_loss { // as config_on_store_loss
 // A line: a room or a lane. What it points to stays the caller's.
 struct member_line {
 	uint32_t line_id;
-	struct place_line *line; // has begun (place_begin)
+	struct place_line *line; // place_begin() comes with the first reply, or when tickets are
+				 // drawn without: before that our clock may be wrong
 	struct ranks *ranks; // of all appliances (ranks.h), that `line` shares (place_share)
 	struct ledger_node node; // limits, and what the line is below; node.config: hash of what is
 				 // configured here

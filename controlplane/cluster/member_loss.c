@@ -78,7 +78,8 @@ uint32_t member_loss_people(struct member *m, struct member_inside_line *line)
 	struct bucket *share = &line->share;
 	uint32_t id = line->is.node.parent;
 	for (uint32_t i = 0; share && i <= m->node_count; i++) {
-		bucket_refill(share, m->now_ms);
+		if (m->now_ms > share->now_ms) // before the first reply the clock may go back
+			bucket_refill(share, m->now_ms);
 		const uint32_t here = bucket_people(share);
 		people = here < people ? here : people;
 		struct member_inside_node *above = member_inside_node(m, id);

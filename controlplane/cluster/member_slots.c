@@ -7,12 +7,17 @@
 
 #include "controlplane/cluster/member_batch.h"
 
+// Before the first reply our clock may be wrong by minutes, and a line that was closed up to there
+// would draw its tickets there; unless somebody draws already.
 void member_slots_close(struct member *m)
 {
 	const uint64_t now_slot = m->now_ms / PLACE_SLOT_MS;
 	const uint64_t slot = m->final > now_slot ? m->final : now_slot;
-	for (uint32_t i = 0; i < m->line_count; i++)
-		place_close(m->lines[i].is.line, slot);
+	for (uint32_t i = 0; i < m->line_count; i++) {
+		struct place_line *line = m->lines[i].is.line;
+		if (m->has_reply || (atomic_load(&line->word) & PLACE_SEQ_MAX) != 0)
+			place_close(line, slot);
+	}
 }
 
 // Nobody of ours waited.

@@ -53,18 +53,24 @@ static bool send(void *ctx, const struct ledger_batch *batch)
 	return true;
 }
 
+static void begin_lines(struct appliance *a, uint64_t now)
+{
+	for (uint32_t i = 0; i < a->line_count; i++)
+		place_begin(a->rooms[i].line, now / PLACE_SLOT_MS);
+}
+
 static void follow(void *ctx, const struct member_time *time)
 {
 	struct appliance *a = ctx;
 	const uint64_t round_trip = time->received_ms - time->sent_ms;
-	const int64_t off =
-		(int64_t)(time->time_ms + round_trip / 2) - (int64_t)time->received_ms;
+	const int64_t off = (int64_t)(time->time_ms + round_trip / 2) - (int64_t)time->received_ms;
 	if (!time->is_sound || round_trip > ROUND_TRIP_MAX_MS)
 		return;
 	if (!a->is_clock_set) {
 		a->clock_ms += off;
 		a->is_clock_set = true;
 		a->slewed_ms = time->received_ms + (uint64_t)off;
+		begin_lines(a, a->slewed_ms);
 		return;
 	}
 	const int64_t most = (int64_t)(time->received_ms - a->slewed_ms) / SLEW;
@@ -166,7 +172,11 @@ uint64_t appliance_now(const struct appliance *a, uint64_t world_ms)
 
 bool appliance_serves(const struct appliance *a)
 {
-	return a->state == APPLIANCE_UP && a->number < LEDGER_MEMBERS_MAX && a->is_clock_set;
+	struct member_status status;
+	if (a->state != APPLIANCE_UP)
+		return false;
+	member_status(a->member, &status);
+	return status.is_ready;
 }
 
 static void share_lines(struct appliance *a, uint64_t now)
@@ -176,16 +186,17 @@ static void share_lines(struct appliance *a, uint64_t now)
 		room->ranks_memory = take(ranks_bytes(2 * APPLIANCE_ENTRIES));
 		room->ranks = ranks_init(room->ranks_memory, 2 * APPLIANCE_ENTRIES);
 		place_share(room->line, room->ranks);
-		place_begin(room->line, now / PLACE_SLOT_MS);
 		a->refused_key[i] = UINT64_MAX;
 	}
+	if (a->is_clock_set)
+		begin_lines(a, now);
 }
 
 static void set_shape(struct appliance *a, uint64_t now)
 {
 	struct member_line lines[APPLIANCE_LINES];
-	const struct member_node pool = {
-		.id = APPLIANCE_POOL, .node = a->pool ? *a->pool : (struct ledger_node){.parent = 0}};
+	const struct member_node pool = {.id = APPLIANCE_POOL,
+		.node = a->pool ? *a->pool : (struct ledger_node){.parent = 0}};
 	for (uint32_t i = 0; i < a->line_count; i++)
 		lines[i] = (struct member_line){.line_id = a->lines[i].id,
 			.line = a->rooms[i].line,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "controlplane/cluster/member_inside.h"
 #include "dataplane/gate/pace.h"
 #include "tests/unit/controller/random.h"
 
@@ -15,7 +16,7 @@
 
 void people_fail(const struct people *p, const char *what, const char *file, int line)
 {
-	printf("%s:%d: seed %" PRIu64 ", %" PRIu64 " ms: %s\n", file, line, p->seed,
+	fprintf(stderr, "%s:%d: seed %" PRIu64 ", %" PRIu64 " ms: %s\n", file, line, p->seed,
 		p->now_ms % 100000000, what);
 	abort();
 }
@@ -33,8 +34,7 @@ static uint64_t between(struct people *p, uint64_t low, uint64_t high)
 void people_init(struct people *p, uint32_t count, const struct people_plan *plan,
 	struct network *network, uint64_t *random)
 {
-	*p = (struct people){
-		.plan = *plan, .count = count, .network = network, .random = random};
+	*p = (struct people){.plan = *plan, .count = count, .network = network, .random = random};
 	p->at = calloc(count, sizeof(*p->at));
 	assert(p->at);
 }
@@ -137,14 +137,14 @@ static void show_place(struct people *p, struct person *v)
 	v->has_rank = true;
 	v->rank = rank;
 	v->ahead = ahead;
-	poll_later(p, v, pace_poll_after(ahead, line->wait_high, (uint32_t)between(p, 0, 1u << 31)));
+	poll_later(
+		p, v, pace_poll_after(ahead, line->wait_high, (uint32_t)between(p, 0, 1u << 31)));
 }
 
 static void mint(struct people *p, struct person *v)
 {
 	struct appliance *a = appliance_of(p, v->at);
-	v->key = place_mint(
-		a->rooms[v->line].line, now_of(p, v->at) / PLACE_SLOT_MS, a->number);
+	v->key = place_mint(a->rooms[v->line].line, now_of(p, v->at) / PLACE_SLOT_MS, a->number);
 	if (v->key == 0) {
 		later(p, v, 500);
 		return;
@@ -174,10 +174,27 @@ static void arrive(struct people *p, struct person *v)
 		mint(p, v);
 }
 
+// Whether it was let in, and the answer never came: its ticket is used.
+static bool was_let_in(struct people *p, const struct person *v)
+{
+	const struct model_node *line =
+		model_find(&p->network->model, appliance_of(p, v->at)->lines[v->line].id);
+	for (uint32_t i = 0; line && i < line->visitors.count; i++) {
+		if (line->visitors.at[i].visitor == v->visitor)
+			return true;
+	}
+	for (uint32_t i = 0; i < p->network->link_count; i++) {
+		struct appliance *a = appliance_of(p, i);
+		if (a->member && member_known_find(&a->member->known, a->lines[v->line].id, v->visitor))
+			return true;
+	}
+	return false;
+}
+
 static void join_again(struct people *p, struct person *v)
 {
 	p->lapsed++;
-	PEOPLE_CHECK(p, !v->obeys || v->has_session || v->has_left);
+	PEOPLE_CHECK(p, !v->obeys || v->has_session || v->has_left || was_let_in(p, v));
 	v->state = v->has_session || v->has_left ? PERSON_GONE : PERSON_ARRIVES;
 	later(p, v, 1000);
 }
@@ -218,8 +235,8 @@ static void live(struct people *p, struct person *v)
 	if (now >= end_ms || v->is_over) {
 		v->is_over = true;
 		// Its ticket was used: nobody lets it in once more.
-		v->state = v->key != 0 && chance(p, p->plan.comes_again) ? PERSON_WAITS
-									  : PERSON_GONE;
+		v->state =
+			v->key != 0 && chance(p, p->plan.comes_again) ? PERSON_WAITS : PERSON_GONE;
 		later(p, v, 2000);
 	} else if (v->leaves_ms != 0 && p->now_ms >= v->leaves_ms) {
 		claim(p, v, CLAIM_END, 0);
