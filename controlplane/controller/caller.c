@@ -76,14 +76,14 @@ void caller_take_over(struct caller *c, uint64_t threshold, uint64_t floor, uint
 
 void caller_begin_anew(struct caller *c)
 {
-	const uint32_t heard_ms = PACE_MAX_S * 1000;
+	const uint32_t heard_ms = PACE_MAX_S * 1000 + c->lag_ms;
 	calls_renew(&c->calls, heard_ms, c->claim_s * 1000, caller_available_ms(c));
 	told_forget(&c->told, c->now_ms);
 }
 
 void caller_prolong(struct caller *c)
 {
-	const uint32_t heard_ms = PACE_MAX_S * 1000;
+	const uint32_t heard_ms = PACE_MAX_S * 1000 + c->lag_ms;
 	calls_prolong(&c->calls, heard_ms, c->claim_s * 1000, caller_available_ms(c));
 	told_forget(&c->told, c->now_ms);
 }

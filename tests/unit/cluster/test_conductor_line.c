@@ -172,6 +172,39 @@ static void nothing_is_called_before_all_are_seen(void **state)
 	desk_close(&d);
 }
 
+// Out of office nobody says how far floor is; what it has passed gives way to the others.
+static void the_last_who_left_are_known(void **state)
+{
+	(void)state;
+	struct desk d;
+	desk_open(&d);
+	for (uint64_t i = 0; i < 130; i++) // thirty more than the ledger holds at once
+		conductor_left(d.conductor, LINE,
+			place_key(START_MS / PLACE_SLOT_MS - TICKETS + i, 0, 0), i);
+	d.view.floor = d.view.threshold = desk_key(&d, 30);
+	d.view.floor_rank = d.view.threshold_rank = 30;
+	d.view.settled = 100;
+	desk_run(&d, 100);
+	assert_int_equal(d.view.threshold_rank, 230);
+	desk_close(&d);
+}
+
+// What a view cannot say is not believed.
+static void a_ledger_that_counts_wrongly_is_lived_with(void **state)
+{
+	(void)state;
+	struct desk d;
+	desk_open(&d);
+	desk_run(&d, 100);
+	d.view.admitted_total = d.view.ended_total = UINT64_MAX >> 12;
+	desk_run(&d, 100);
+	d.view.admitted_total = d.view.ended_total = 5; // backwards
+	d.view.words.yield = UINT32_MAX;
+	desk_run(&d, 100);
+	assert_true(d.view.threshold_rank >= 100);
+	desk_close(&d);
+}
+
 // --- floor
 
 // Everybody was called in the first turn; when the last turn is over floor passes them all.
@@ -326,6 +359,8 @@ int main(void)
 		cmocka_unit_test(more_are_released_by_who_is_in_office),
 		cmocka_unit_test(an_event_that_is_over_passes_everybody),
 		cmocka_unit_test(who_has_left_is_skipped),
+		cmocka_unit_test(the_last_who_left_are_known),
+		cmocka_unit_test(a_ledger_that_counts_wrongly_is_lived_with),
 		cmocka_unit_test(who_came_is_asked_for_until_all_are_told),
 		cmocka_unit_test(nothing_is_called_before_all_are_seen),
 		cmocka_unit_test(floor_waits_for_turns_and_for_the_held),
