@@ -256,8 +256,7 @@ static void restore(struct crowd *c, struct ledger_entry *e)
 // Mostly of the epoch that there is.
 static void restored(struct crowd *c, const struct crowd_member *m, struct ledger_entry *e)
 {
-	*e = (struct ledger_entry){
-		.kind = LEDGER_RESTORED, .epoch = chance(c, 100) ? 3 : m->epoch};
+	*e = (struct ledger_entry){.kind = LEDGER_RESTORED, .epoch = chance(c, 100) ? 3 : m->epoch};
 }
 
 static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e)
