@@ -378,12 +378,13 @@ static void run(uint64_t seed, struct total *total, bool is_told, bool is_shown)
 			tell(w);
 	}
 	if (is_told)
-		printf("seed %" PRIu64
-		       ": %s, %u appliances, %u people, capacity %u, rate %u, %" PRIu64
-		       " granted, %" PRIu64 " lapsed, most %" PRIu64 ", used %.1f %%\n",
-			seed, w->is_calm ? "calm" : "troubled", w->appliance_count, w->people.count,
-			w->line.node.limits.capacity, w->line.node.limits.rate_count,
-			w->people.granted, w->people.lapsed, w->people.usable_most,
+		printf("seed %" PRIu64 ": %s, %.0f %% do not come, %u appliances, %u people, "
+				       "capacity %u, rate %u, %" PRIu64 " granted, %" PRIu64
+		       " lapsed, most %" PRIu64 ", used %.1f %%\n",
+			seed, w->is_calm ? "calm" : "troubled", 100 * w->people.plan.no_show,
+			w->appliance_count, w->people.count, w->line.node.limits.capacity,
+			w->line.node.limits.rate_count, w->people.granted, w->people.lapsed,
+			w->people.usable_most,
 			w->could_ms ? 100.0 * (double)w->used_ms / (double)w->could_ms : 0);
 	total->granted += w->people.granted;
 	total->lapsed += w->people.lapsed;
