@@ -56,8 +56,8 @@ struct conductor_line *conductor_line_create(
 	struct conductor_line *line = calloc(1, sizeof(*line));
 	if (!line)
 		return NULL;
-	if (!caller_init(&line->call, is->place, &is->node.limits, &nothing, is->node.left_max,
-		    seed, now_ms)) {
+	caller_init(&line->call, is->place, &is->node.limits, &nothing, now_ms);
+	if (!keyset_init(&line->call.left, is->node.left_max, seed)) {
 		conductor_line_destroy(line);
 		return NULL;
 	}
