@@ -107,8 +107,8 @@ static void taken(void *ctx, const struct ledger_batch *batch, const char *reply
 	(void)batch;
 	(void)reply;
 	const struct model *m = &w->network.model;
-	PEOPLE_CHECK(&w->people, m->now_ms >= w->seen_ms || w->network.has_journal);
-	w->seen_ms = m->now_ms;
+	PEOPLE_CHECK(&w->people, m->seen_ms >= w->seen_ms || w->network.has_journal);
+	w->seen_ms = m->seen_ms;
 	const struct model_node *node = model_find(&w->network.model, LINE_ID);
 	if (!node || !w->is_bounded)
 		return;
@@ -184,6 +184,7 @@ static void trouble(struct world *w, enum trouble kind)
 						       : (int64_t)between(w, 0, 2000) - 1000;
 		break;
 	case LEAVE:
+		a->is_leaving = true;
 		if (a->state == APPLIANCE_UP)
 			member_goodbye(a->member);
 		break;
@@ -266,6 +267,7 @@ static void plan(struct world *w)
 	if (w->is_steady) {
 		w->line.node.session_s = 20;
 		w->line.node.sliding = false;
+		w->line.node.present_max = 256;
 		w->line.node.limits =
 			(struct pool_limits){.capacity = (uint32_t)between(w, 5, 20), .burst = 1};
 		w->duration_ms = 80000;
