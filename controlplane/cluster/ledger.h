@@ -62,6 +62,9 @@
 #define LEDGER_CROWDED_MS 20000u // how long nobody behind a present who found no place is granted
 #define LEDGER_NEXT_MAX_S 10u // longest poll_after of LEDGER_NEXT
 #define LEDGER_CREDIT 64u // admissions that a node that fell behind gets back
+#define LEDGER_CAME_MAX 256u // keys of called who came, in an answer to LEDGER_VIEW
+#define LEDGER_CAME_KEPT_MAX 4096u // of a line, until the conductor asks; those beyond are counted
+#define LEDGER_HOLD_MAX_MS 254000u // longest LEDGER_HOLD, as of controlplane/controller/holds.h
 #define LEDGER_RUN_BYTES 40u // hex digits of a run id of Redis
 #define LEDGER_WEIGHT_MAX POOL_WEIGHT_MAX
 #define LEDGER_UNITS_MAX (1ull << 52) // burst x rate_period_ms of a node is no more
@@ -94,7 +97,8 @@ enum ledger_kind {
 	LEDGER_READ, // `read`
 	// After the store has lost writes.
 	LEDGER_RESTORE, // `restore`
-	LEDGER_RESTORED, // all that this member knew has been written back
+	LEDGER_RESTORED, // `epoch`: all that this member knew has been written back
+	LEDGER_HOLD, // `hold`: a member's, as LEDGER_SLOTS
 	LEDGER_KINDS,
 };
 
@@ -147,10 +151,10 @@ enum ledger_verdict {
 // recovers LEDGER_UNKNOWN.
 //
 // LEDGER_END: known with this session and on: it has ended early from now on, news
-// LEDGER_NEWS_ENDED, LEDGER_DONE. Its slot is free when every live member has `applied` that news,
-// or else at its end. A session that is not known has its pass refused everywhere by the same news
-// until `expires`. Ended before, or past `expires`: LEDGER_DONE. ended_max met: LEDGER_FULL, it
-// goes on.
+// LEDGER_NEWS_ENDED until the later of its end and `expires`, LEDGER_DONE. Its slot is free when
+// every live member has `applied` that news, or else then. A session that is not known has its pass
+// refused everywhere by the same news until `expires`. Ended before, or past `expires`:
+// LEDGER_DONE. ended_max met: LEDGER_FULL, it goes on.
 //
 // LEDGER_LEAVE: with a key, and the visitor is not known, and key >= floor: the ticket is given
 // back, news LEDGER_NEWS_LEFT (again: nothing more); left_max met: it lapses instead. With a key,
@@ -164,7 +168,9 @@ enum ledger_verdict {
 // LEDGER_TAKEN: the visitor is not known: the session is entered whatever the limits say, and
 // counts as over if `expires` is past, so that its ticket is used. Known with this session, and it
 // has not ended: the later end counts. LEDGER_DONE. Known otherwise: LEDGER_LAPSED, the sender ends
-// its own.
+// its own. With this session and no key: it has this key from now on. With this session, ended
+// early, and a later end: news LEDGER_NEWS_ENDED until then. It ran out, and this end is not past:
+// it lives again.
 struct ledger_claim {
 	uint64_t key; // called, leave, taken; 0: none
 	uint64_t visitor;
@@ -177,13 +183,23 @@ struct ledger_claim {
 // batches. What is not beyond the sender's last slot in this line is passed over, so who does not
 // know any more what it has sent begins with its first. `total` counts (the most that was said),
 // and then a slot below the reply's `final` is *late*: others have reckoned without it, and it is
-// not kept. While the store recovers none is late. What is left is kept until floor has passed it,
+// not kept. While the store recovers those that it had before (`is_again`) are not; others are to
+// be told after that. What is left is kept until floor has passed it,
 // and told by LEDGER_NEWS_SLOTS, so that every member merges the very same counts. A member's slots
 // stand before its claims in a batch. LEDGER_DONE.
 struct ledger_slots {
 	uint64_t held[LEDGER_SLOTS_MAX]; // slot << 24 | tickets in it, as place_entry.held
 	uint32_t count;
 	uint64_t total; // tickets the sender has minted in the line, ever, in closed slots
+	bool is_again; // the sender has told all of them before, and been answered
+};
+
+// LEDGER_HOLD: this member could not take a claim of `key` (ring full, batch full, answer late), so
+// floor is not raised beyond it for `ms` from now. It replaces what this member has said before of
+// the line; ms 0: nothing is held. LEDGER_DONE.
+struct ledger_hold {
+	uint64_t key; // the smallest
+	uint32_t ms; // twice the longest poll_after told; above LEDGER_HOLD_MAX_MS: as long
 };
 
 // LEDGER_ELECT: no lease is in force, or the sender holds it: it is the conductor for
@@ -197,16 +213,30 @@ struct ledger_slots {
 // this member.
 //
 // LEDGER_THRESHOLD: threshold and floor are raised to these, never lowered, floor no further than
-// the smallest present key nor beyond threshold; a threshold more than a second ahead of cluster
-// time is refused (LEDGER_REFUSED). All below its slot is final. News LEDGER_NEWS_THRESHOLD if one
-// of them moved, or `is_open` changed. LEDGER_DONE.
+// the smallest key that is present or held, nor beyond threshold; a threshold more than a second
+// ahead of cluster time is refused (LEDGER_REFUSED). All below its slot is final. With `is_lapse`
+// the present below floor are dropped and nothing holds it: an event is over. News
+// LEDGER_NEWS_THRESHOLD if one of them moved, or `is_open` or `words` changed. LEDGER_DONE.
+struct ledger_words {
+	uint64_t wait_low, wait_high; // expected wait until the line moves by one, 2^-32 s; as of
+				      // place_line
+	uint32_t next_poll_after; // s, what LEDGER_NEXT would be told
+	uint32_t door_wait_ms; // expected wait of the called for their slot, besides
+	uint32_t open_count; // newcomers that may be admitted directly now, by all members together
+	uint64_t at_ms; // cluster time of the conductor when it decided
+	// For the next conductor (struct calls_state).
+	uint32_t called, came, expect_ms; // of the called who are expected still
+	uint32_t yield; // share of the called that come, of 2^16
+};
 struct ledger_threshold {
 	uint64_t threshold, floor; // keys
-	uint64_t floor_rank; // tickets of the line below floor; below 2^53; raised if floor is this
-			     // now
+	uint64_t threshold_rank, floor_rank; // tickets of the line below them; below 2^53; each
+					     // raised if its key is the line's now
 	uint32_t coming; // people of the line that may come besides the present: for lower classes
 	uint32_t room_ahead, ahead_ms; // who can be admitted in that time, for poll_after
 	bool is_open; // the line can be polled and granted
+	bool is_lapse;
+	struct ledger_words words; // for members, who publish them; the ledger only keeps them
 };
 
 // LEDGER_NODE: limits of a line (`is_line`), or of a pool or room that lines share. A node keeps
@@ -297,6 +327,8 @@ struct ledger_read {
 // office), and `final` to this. Only while the store recovers, else LEDGER_REFUSED. Sessions are
 // written back by LEDGER_TAKEN, those that have ended by LEDGER_END after that, tickets given back
 // by LEDGER_LEAVE.
+//
+// LEDGER_RESTORED: LEDGER_DONE; LEDGER_REFUSED if the epoch is another one.
 struct ledger_restore {
 	uint64_t threshold, floor, floor_rank;
 	uint64_t fence;
@@ -318,6 +350,8 @@ struct ledger_entry {
 		struct ledger_gathered gathered;
 		struct ledger_read read;
 		struct ledger_restore restore;
+		uint64_t epoch; // LEDGER_RESTORED: the one for which it has written back
+		struct ledger_hold hold;
 	};
 };
 
@@ -361,12 +395,13 @@ struct ledger_batch {
 // # Recovery
 //
 // A ledger that never was written to by anybody (writes is 0 here and in the batch) takes the run
-// id as it is. Otherwise `epoch` counts up, and nobody is granted anything until LEDGER_RECOVER_MS
-// have passed and every live member has sent LEDGER_RESTORED in this epoch. Then all buckets are
-// empty, all quotas of the period used up, and if a member that the ledger remembers (it has not
-// said goodbye) is not among them, whatever was free in a line or pool with a capacity counts as
-// taken for the longest session of the tree (`lost`), since it may have granted as much; where that
-// is without limit nothing was promised. Leases end.
+// id as it is. Otherwise `epoch` grows, to TIME or by one, and nobody is granted anything until
+// LEDGER_RECOVER_MS have passed and every live member has sent LEDGER_RESTORED in this epoch. Then
+// all buckets are empty, all quotas of the period used up, and if a member that the ledger
+// remembers (it has not said goodbye) is not among them, or is another incarnation than it
+// remembers, whatever was free in a line or pool with a capacity counts as taken for the longest
+// session of the tree (`lost`), since it may have granted as much; where that is without limit
+// nothing was promised. Leases end.
 enum ledger_batch_verdict {
 	LEDGER_BATCH_TAKEN = 1,
 	LEDGER_BATCH_NAME,
@@ -375,9 +410,15 @@ enum ledger_batch_verdict {
 	LEDGER_BATCH_VERDICTS,
 };
 
+// Of a line or of what lines share, in which case what only a line has is 0.
+//
+// Who came is told once, to the conductor, of whom nothing is told that was before its first
+// LEDGER_VIEW in office.
 struct ledger_view {
-	uint64_t threshold, floor, floor_rank;
+	uint64_t threshold, floor, threshold_rank, floor_rank;
 	uint64_t first_present; // the smallest present key; UINT64_MAX: none
+	uint64_t first_held; // the smallest that floor must not pass besides: LEDGER_HOLD, and who
+			     // was crowded out; UINT64_MAX: none
 	uint64_t total; // tickets counted, of all members
 	uint32_t present, taken, ending; // ending: of taken, within LEDGER_VIEW_AHEAD_MS
 	uint32_t settled; // used or given back, from floor on
@@ -385,7 +426,13 @@ struct ledger_view {
 	uint64_t admitted_total, direct_total, undone_total, ended_total, expired_total;
 	uint64_t lost; // slots that count as taken since writes were lost
 	uint32_t people; // that the rate and quotas of the line and those above let through now
+	uint32_t rated, all_left, direct_left; // of these: its own rate and quotas alone;
+					       // UINT32_MAX: no limit
+	struct ledger_words words;
+	uint32_t came_count;
+	uint64_t came[LEDGER_CAME_MAX]; // keys of called who came for the first time
 	bool is_open, is_conflict; // the sender's configuration is not the line's
+	bool is_crowded; // present found no place of late
 };
 #define LEDGER_VIEW_AHEAD_MS 5000u
 
@@ -404,13 +451,14 @@ struct ledger_member {
 	char name[LEDGER_NAME_MAX + 1];
 	uint8_t number; // of appliances in keys
 	bool is_live, is_restored;
+	bool has_left; // it said goodbye; else, if it is not live, it is unheard of
 	uint64_t closed; // as it said
 };
 
 enum ledger_news_kind {
 	LEDGER_NEWS_ENDED = 1, // line, session, expires: refuse the pass until then
 	LEDGER_NEWS_LEFT, // line, key, visitor
-	LEDGER_NEWS_THRESHOLD, // line, threshold, floor, floor_rank, is_open
+	LEDGER_NEWS_THRESHOLD, // line, threshold, floor, their ranks, words, is_open
 	LEDGER_NEWS_SLOTS, // line, member, held, count; total: tickets ever told, of all members
 	LEDGER_NEWS_MEMBER, // member: joined, or left (is_open false)
 	LEDGER_NEWS_CONDUCTOR, // member, fence
@@ -425,7 +473,8 @@ struct ledger_news {
 	bool is_open;
 	uint32_t line, expires, id;
 	uint64_t key, visitor, session;
-	uint64_t threshold, floor, floor_rank, fence, total;
+	uint64_t threshold, floor, threshold_rank, floor_rank, fence, total;
+	struct ledger_words words;
 	uint32_t count; // of held, or bytes
 	union {
 		uint64_t held[LEDGER_SLOTS_MAX];
@@ -441,7 +490,7 @@ struct ledger_reply {
 	uint8_t number; // appliance number of the sender
 	uint8_t conductor; // appliance number; LEDGER_MEMBERS_MAX: none
 	uint64_t fence; // in force, or the last one that was
-	uint64_t epoch; // times that the store has lost writes
+	uint64_t epoch; // grows when the store has lost writes; 0: it never has
 	uint64_t writes; // counts batches taken
 	uint64_t cursor; // the last news in this reply, or as sent
 	uint64_t newest; // the last news there is

@@ -71,6 +71,35 @@ bool ledger_wire_reply(struct ledger_wire_reader *reader, const char *bytes, siz
 	       ledger_field_end(reader);
 }
 
+static bool read_words(struct ledger_wire_reader *r, struct ledger_words *words)
+{
+	return ledger_field_hex16(r, &words->wait_low) &&
+	       ledger_field_hex16(r, &words->wait_high) &&
+	       ledger_field_number32(r, &words->next_poll_after) &&
+	       ledger_field_number32(r, &words->door_wait_ms) &&
+	       ledger_field_number32(r, &words->open_count) && read_number(r, &words->at_ms) &&
+	       ledger_field_number32(r, &words->called) && ledger_field_number32(r, &words->came) &&
+	       ledger_field_number32(r, &words->expect_ms) &&
+	       ledger_field_number32(r, &words->yield);
+}
+
+// A field of 16 digits for each of `count` words, at most `max`.
+static bool read_hex16s(
+	struct ledger_wire_reader *r, uint32_t max, uint64_t *words, uint32_t *count)
+{
+	const char *text;
+	size_t len;
+	if (!ledger_field_text(r, &text, &len) || len % 16 != 0 || len / 16 > max)
+		return false;
+	*count = (uint32_t)(len / 16);
+	for (uint32_t i = 0; i < *count; i++) {
+		struct ledger_wire_reader one = {text + 16 * i, text + 16 * i + 16};
+		if (!ledger_field_hex16(&one, &words[i]))
+			return false;
+	}
+	return true;
+}
+
 static bool read_view(struct ledger_wire_reader *r, struct ledger_view *view)
 {
 	return ledger_field_hex16(r, &view->threshold) && ledger_field_hex16(r, &view->floor) &&
@@ -82,7 +111,12 @@ static bool read_view(struct ledger_wire_reader *r, struct ledger_view *view)
 	       read_number(r, &view->undone_total) && read_number(r, &view->ended_total) &&
 	       read_number(r, &view->expired_total) && read_number(r, &view->lost) &&
 	       ledger_field_number32(r, &view->people) && ledger_field_flag(r, &view->is_open) &&
-	       ledger_field_flag(r, &view->is_conflict);
+	       ledger_field_flag(r, &view->is_conflict) && read_number(r, &view->threshold_rank) &&
+	       read_words(r, &view->words) && ledger_field_hex16(r, &view->first_held) &&
+	       ledger_field_flag(r, &view->is_crowded) && ledger_field_number32(r, &view->rated) &&
+	       ledger_field_number32(r, &view->all_left) &&
+	       ledger_field_number32(r, &view->direct_left) &&
+	       read_hex16s(r, LEDGER_CAME_MAX, view->came, &view->came_count);
 }
 
 static bool read_place(struct ledger_wire_reader *r, struct ledger_place *place)
@@ -130,7 +164,8 @@ bool ledger_wire_member(struct ledger_wire_reader *reader, struct ledger_member 
 	return read8(reader, LEDGER_MEMBERS_MAX - 1, &member->number) &&
 	       read_name(reader, member->name) && ledger_field_flag(reader, &member->is_live) &&
 	       ledger_field_flag(reader, &member->is_restored) &&
-	       read_number(reader, &member->closed) && ledger_field_end(reader);
+	       read_number(reader, &member->closed) &&
+	       ledger_field_flag(reader, &member->has_left) && ledger_field_end(reader);
 }
 
 // --- news
@@ -151,25 +186,14 @@ static bool read_threshold(struct ledger_wire_reader *r, struct ledger_news *n)
 {
 	return ledger_field_hex8(r, &n->line) && ledger_field_hex16(r, &n->threshold) &&
 	       ledger_field_hex16(r, &n->floor) && read_number(r, &n->floor_rank) &&
-	       ledger_field_flag(r, &n->is_open);
+	       ledger_field_flag(r, &n->is_open) && read_number(r, &n->threshold_rank) &&
+	       read_words(r, &n->words);
 }
 
 static bool read_slots(struct ledger_wire_reader *r, struct ledger_news *n)
 {
-	const char *held;
-	size_t len;
-	if (!ledger_field_hex8(r, &n->line) || !read8(r, LEDGER_MEMBERS_MAX - 1, &n->member) ||
-		!read_number(r, &n->total) || !ledger_field_text(r, &held, &len))
-		return false;
-	if (len % 16 != 0 || len / 16 > LEDGER_SLOTS_MAX)
-		return false;
-	n->count = (uint32_t)(len / 16);
-	for (uint32_t i = 0; i < n->count; i++) {
-		struct ledger_wire_reader one = {held + 16 * i, held + 16 * i + 16};
-		if (!ledger_field_hex16(&one, &n->held[i]))
-			return false;
-	}
-	return true;
+	return ledger_field_hex8(r, &n->line) && read8(r, LEDGER_MEMBERS_MAX - 1, &n->member) &&
+	       read_number(r, &n->total) && read_hex16s(r, LEDGER_SLOTS_MAX, n->held, &n->count);
 }
 
 static bool read_member(struct ledger_wire_reader *r, struct ledger_news *n)

@@ -88,7 +88,8 @@ static bool put_slots(struct ledger_wire_args *a, const struct ledger_entry *e)
 {
 	const struct ledger_slots *s = &e->slots;
 	return s->count > 0 && s->count <= LEDGER_SLOTS_MAX && put_line(a, e) &&
-	       put_words(a, s->held, s->count) && put_number(a, s->total);
+	       put_words(a, s->held, s->count) && put_number(a, s->total) &&
+	       put_number(a, s->is_again);
 }
 
 static bool put_config(struct ledger_wire_args *a, const struct ledger_entry *e)
@@ -103,13 +104,30 @@ static bool put_nothing(struct ledger_wire_args *a, const struct ledger_entry *e
 	return true;
 }
 
+// One field: the script keeps it as it is.
+static bool put_words_of(struct ledger_wire_args *a, const struct ledger_words *w)
+{
+	return w->at_ms < 1ull << 53 &&
+	       put(a, "%016" PRIx64 " %016" PRIx64 " %u %u %u %" PRIu64 " %u %u %u %u", w->wait_low,
+		       w->wait_high, w->next_poll_after, w->door_wait_ms, w->open_count, w->at_ms,
+		       w->called, w->came, w->expect_ms, w->yield);
+}
+
 static bool put_threshold(struct ledger_wire_args *a, const struct ledger_entry *e)
 {
 	const struct ledger_threshold *t = &e->threshold;
 	return put_line(a, e) && put_hex16(a, t->threshold) && put_hex16(a, t->floor) &&
-	       put_number(a, t->floor_rank) && put_number(a, t->coming) &&
-	       put_number(a, t->room_ahead) && put_number(a, t->ahead_ms) &&
-	       put_number(a, t->is_open);
+	       put_number(a, t->threshold_rank) && put_number(a, t->floor_rank) &&
+	       put_number(a, t->coming) && put_number(a, t->room_ahead) &&
+	       put_number(a, t->ahead_ms) && put_number(a, t->is_open) &&
+	       put_number(a, t->is_lapse) && put_words_of(a, &t->words);
+}
+
+static bool put_hold(struct ledger_wire_args *a, const struct ledger_entry *e)
+{
+	const struct ledger_hold *h = &e->hold;
+	const uint32_t ms = h->ms < LEDGER_HOLD_MAX_MS ? h->ms : LEDGER_HOLD_MAX_MS;
+	return put_line(a, e) && put_hex16(a, h->key) && put_number(a, ms);
 }
 
 static bool put_node(struct ledger_wire_args *a, const struct ledger_entry *e)
@@ -170,6 +188,11 @@ static bool put_restore(struct ledger_wire_args *a, const struct ledger_entry *e
 	       put_number(a, r->floor_rank) && put_number(a, r->fence) && put_number(a, r->final);
 }
 
+static bool put_restored(struct ledger_wire_args *a, const struct ledger_entry *e)
+{
+	return put_number(a, e->epoch);
+}
+
 static bool put_entry(struct ledger_wire_args *args, const struct ledger_entry *entry)
 {
 	static bool (*const by_kind[])(struct ledger_wire_args *, const struct ledger_entry *) = {
@@ -193,7 +216,8 @@ static bool put_entry(struct ledger_wire_args *args, const struct ledger_entry *
 		[LEDGER_VIEW] = put_line,
 		[LEDGER_READ] = put_read,
 		[LEDGER_RESTORE] = put_restore,
-		[LEDGER_RESTORED] = put_nothing,
+		[LEDGER_RESTORED] = put_restored,
+		[LEDGER_HOLD] = put_hold,
 	};
 	static_assert(sizeof(by_kind) / sizeof(by_kind[0]) == LEDGER_KINDS, "one for each kind");
 	assert(entry->kind > 0 && entry->kind < LEDGER_KINDS);

@@ -81,6 +81,16 @@ bool bucket_take(struct bucket *bucket)
 	return true;
 }
 
+void bucket_follow(struct bucket *bucket, uint32_t people)
+{
+	if (bucket->count == 0)
+		return;
+	const uint64_t level = people * bucket->period_ms, full = full_level(bucket);
+	// Of the one who comes next, the part that has come in is ours to know.
+	if (level > bucket->level || level + bucket->period_ms <= bucket->level)
+		bucket->level = level < full ? level : full;
+}
+
 uint64_t bucket_full_ms(const struct bucket *bucket)
 {
 	if (bucket->count == 0)

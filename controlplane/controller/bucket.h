@@ -30,6 +30,9 @@ uint32_t bucket_people_within(const struct bucket *bucket, uint64_t ms);
 // Let one through. Returns false if there is none to let through.
 bool bucket_take(struct bucket *bucket);
 
+// Somebody else keeps it, and says how many it lets through now.
+void bucket_follow(struct bucket *bucket, uint32_t people);
+
 // When it will be full, rounded up.
 uint64_t bucket_full_ms(const struct bucket *bucket);
 

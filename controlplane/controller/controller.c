@@ -38,20 +38,17 @@ static struct pool_words words_of(const struct place_line *line)
 // The line as the process before this one left it.
 static void take_over(struct controller *c)
 {
-	c->threshold = atomic_load(&c->line->threshold);
-	c->floor = atomic_load(&c->line->floor);
-	if (c->floor > c->threshold)
-		c->threshold = c->floor; // only after a power loss
-	c->passed = c->floor;
-	place_rank(c->line, c->threshold, &c->threshold_rank);
-	place_rank(c->line, c->floor, &c->floor_rank);
-	if (c->threshold > c->floor) {
-		calls_add(&c->calls, c->threshold, c->threshold_rank - c->floor_rank, 0, 0,
-			state_available_ms(c));
-		state_begin_anew(c);
-	}
+	caller_take_over(&c->call, atomic_load(&c->line->threshold), atomic_load(&c->line->floor),
+		CALLER_EVERYBODY, NULL);
 	if (place_total(c->line) > 0)
-		told_forget(&c->told, c->now_ms);
+		told_forget(&c->call.told, c->call.now_ms);
+}
+
+static void keep_limits(struct controller *c, const struct controller_limits *limits)
+{
+	c->limits = *limits;
+	c->call.claim_s = limits->claim_s;
+	c->call.session_s = limits->session_s;
 }
 
 struct controller *controller_create(const struct controller_limits *limits,
@@ -62,26 +59,20 @@ struct controller *controller_create(const struct controller_limits *limits,
 	struct controller *c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
-	c->limits = *limits;
 	c->line = line;
-	c->now_ms = now_ms;
-	c->available = true;
-	pool_init(&c->own, &own, &words, now_ms);
-	if (!sessions_init(&c->sessions, bounds->sessions_max, bounds->seed) ||
+	caller_init(&c->call, line, &own, &words, now_ms);
+	if (!keyset_init(&c->call.left, bounds->left_max, bounds->seed + 5) ||
+		!sessions_init(&c->sessions, bounds->sessions_max, bounds->seed) ||
 		!present_init(&c->present, bounds->present_max, bounds->seed + 3) ||
-		!later_init(&c->later, bounds->later_max, bounds->seed + 4) ||
-		!keyset_init(&c->left, bounds->left_max, bounds->seed + 5)) {
+		!later_init(&c->later, bounds->later_max, bounds->seed + 4)) {
 		controller_destroy(c);
 		return NULL;
 	}
-	c->own.present = &c->present;
-	c->own.sessions = &c->sessions;
-	c->own.freed = &c->freed;
-	c->sessions.pool = &c->own;
-	calls_init(&c->calls, now_ms);
+	keep_limits(c, limits);
+	c->call.own.line = &state_pool_line;
+	c->sessions.pool = &c->call.own;
 	tally_init(&c->freed, now_ms);
 	take_over(c);
-	flow_init(&c->flow, c->threshold_rank, now_ms);
 	return c;
 }
 
@@ -89,11 +80,10 @@ void controller_destroy(struct controller *c)
 {
 	if (!c)
 		return;
-	pool_join(&c->own, NULL, 1, 1, NULL);
+	caller_fini(&c->call);
 	sessions_fini(&c->sessions);
 	present_fini(&c->present);
 	later_fini(&c->later);
-	keyset_fini(&c->left);
 	free(c);
 }
 
@@ -110,40 +100,34 @@ void controller_set_limits(
 	const struct pool_limits own = controller_pool_limits(limits);
 	state_advance(c, now_ms);
 	if (!flow_alike(limits, &c->limits))
-		flow_init(&c->flow, c->threshold_rank, state_available_ms(c));
-	c->limits = *limits;
-	pool_set_limits(&c->own, &own, c->now_ms);
+		flow_init(&c->call.flow, c->call.threshold_rank, caller_available_ms(&c->call));
+	keep_limits(c, limits);
+	pool_set_limits(&c->call.own, &own, c->call.now_ms);
 	state_keep_words(c);
 }
 
 void controller_join(struct controller *c, struct pool *pool, uint32_t priority, uint32_t weight,
 	uint64_t now_ms)
 {
-	const struct pool before = c->own;
+	const struct pool before = c->call.own;
 	const struct pool_words words = words_of(c->line);
 	state_advance(c, now_ms);
-	pool_join(&c->own, pool, priority, weight, &words);
-	if (pool != before.parent || priority != before.priority || c->own.stride != before.stride)
-		flow_init(&c->flow, c->threshold_rank, state_available_ms(c));
+	pool_join(&c->call.own, pool, priority, weight, &words);
+	if (pool != before.parent || priority != before.priority ||
+		c->call.own.stride != before.stride)
+		flow_init(&c->call.flow, c->call.threshold_rank, caller_available_ms(&c->call));
 	state_keep_words(c);
-}
-
-// Nobody will come with this ticket, and nobody has.
-static void settle(struct controller *c, uint64_t key)
-{
-	if (key >= c->floor)
-		calls_settled(&c->calls, key);
 }
 
 // A ticket that was given back. Returns false if left_max is reached.
 static bool enter_left(struct controller *c, uint64_t key, uint64_t visitor)
 {
-	if (keyset_insert(&c->left, key, visitor) == 0) {
+	if (keyset_insert(&c->call.left, key, visitor) == 0) {
 		c->left_full_total++;
 		return false;
 	}
 	if (!present_has(&c->present, key, visitor))
-		settle(c, key);
+		caller_settle(&c->call, key);
 	present_remove(&c->present, key, visitor);
 	return true;
 }
@@ -151,24 +135,21 @@ static bool enter_left(struct controller *c, uint64_t key, uint64_t visitor)
 bool controller_restore(
 	struct controller *c, const struct controller_change *change, uint64_t now_ms)
 {
-	c->now_ms = now_ms > c->now_ms ? now_ms : c->now_ms;
+	c->call.now_ms = now_ms > c->call.now_ms ? now_ms : c->call.now_ms;
 	const bool is_over = change->kind == CONTROLLER_ENDED;
 	if (change->kind == CONTROLLER_LEFT)
 		return enter_left(c, change->key, change->visitor);
 	assert(is_over || change->kind == CONTROLLER_GRANTED);
-	if (!sessions_restore(&c->sessions, change, is_over, c->floor))
+	if (!sessions_restore(&c->sessions, change, is_over, c->call.floor))
 		return false;
-	settle(c, change->key);
+	caller_settle(&c->call, change->key);
 	return true;
 }
 
 void controller_set_available(struct controller *c, bool available, uint64_t now_ms)
 {
 	state_advance(c, now_ms);
-	if (available && !c->available)
-		state_begin_anew(c);
-	c->available = available;
-	c->own.is_closed = !available;
+	caller_set_available(&c->call, available);
 }
 
 static struct claim_answer answer_to(const struct claim *claim)
@@ -204,7 +185,7 @@ bool controller_later(
 {
 	state_advance(c, now_ms);
 	const struct later_claim *first = later_first(&c->later);
-	const struct later_claim *due = later_due(&c->later, c->now_ms);
+	const struct later_claim *due = later_due(&c->later, c->call.now_ms);
 	if (!first)
 		return false;
 	*answer = answer_to(&first->claim);
@@ -225,7 +206,7 @@ void controller_refused(struct controller *c, uint64_t key, uint32_t poll_after,
 {
 	state_advance(c, now_ms);
 	const uint32_t told = poll_after < PACE_MAX_S ? poll_after : PACE_MAX_S;
-	holds_add(&c->holds, key, 2 * told, state_available_ms(c));
+	holds_add(&c->call.holds, key, 2 * told, caller_available_ms(&c->call));
 }
 
 void controller_gone(struct controller *c, uint64_t visitor, uint64_t session, uint64_t now_ms)
@@ -239,7 +220,7 @@ void controller_gone(struct controller *c, uint64_t visitor, uint64_t session, u
 	// many through.
 	c->undone_total++;
 	sessions_free(&c->sessions, known);
-	sessions_expire(&c->sessions, c->now_ms);
+	sessions_expire(&c->sessions, c->call.now_ms);
 }
 
 bool controller_end(struct controller *c, uint64_t session, uint64_t now_ms)
@@ -258,17 +239,17 @@ void controller_free(struct controller *c, uint64_t session, uint64_t now_ms)
 	struct session *known = sessions_of(&c->sessions, session);
 	if (!known || known->state != SESSION_ENDING)
 		return;
-	tally_add(&c->freed, c->now_ms);
+	tally_add(&c->freed, c->call.now_ms);
 	sessions_free(&c->sessions, known);
-	sessions_expire(&c->sessions, c->now_ms);
+	sessions_expire(&c->sessions, c->call.now_ms);
 }
 
 bool controller_leave(struct controller *c, uint64_t key, uint64_t visitor, uint64_t now_ms)
 {
 	state_advance(c, now_ms);
-	if (key < c->floor || sessions_of_visitor(&c->sessions, visitor))
+	if (key < c->call.floor || sessions_of_visitor(&c->sessions, visitor))
 		return false;
-	if (keyset_find(&c->left, key, visitor) != 0)
+	if (keyset_find(&c->call.left, key, visitor) != 0)
 		return true;
 	if (!enter_left(c, key, visitor))
 		return false;
@@ -283,10 +264,10 @@ bool controller_leave(struct controller *c, uint64_t key, uint64_t visitor, uint
 // is forgotten by the next tick, as having the smallest of keys.
 static void give_key(struct controller *c, uint32_t id, uint64_t key)
 {
-	const uint64_t visitor = keyset_visitor(&c->left, id);
-	keyset_remove(&c->left, id);
+	const uint64_t visitor = keyset_visitor(&c->call.left, id);
+	keyset_remove(&c->call.left, id);
 	key = key != 0 ? key : 1;
-	if (keyset_find(&c->left, key, visitor) == 0)
+	if (keyset_find(&c->call.left, key, visitor) == 0)
 		enter_left(c, key, visitor);
 }
 
@@ -294,11 +275,11 @@ void controller_drawn(struct controller *c, controller_drawn_fn *key_of, void *c
 {
 	uint64_t number = 0, key;
 	for (uint32_t i = 0; i < DRAWN_MAX; i++) {
-		const uint32_t id = keyset_from(&c->left, GATHER_NUMBER | number, 0);
+		const uint32_t id = keyset_from(&c->call.left, GATHER_NUMBER | number, 0);
 		if (id == 0)
 			return;
-		number = keyset_key(&c->left, id) & ~GATHER_NUMBER;
-		if (key_of(ctx, number, keyset_visitor(&c->left, id), &key))
+		number = keyset_key(&c->call.left, id) & ~GATHER_NUMBER;
+		if (key_of(ctx, number, keyset_visitor(&c->call.left, id), &key))
 			give_key(c, id, key);
 		else
 			number++; // as all of this one
@@ -317,9 +298,7 @@ uint64_t controller_session(struct controller *c, uint64_t visitor, uint32_t *ex
 void controller_release(struct controller *c, uint64_t count, uint64_t now_ms)
 {
 	state_advance(c, now_ms);
-	c->release += count;
-	if (c->release < count)
-		c->release = UINT64_MAX / 2;
+	caller_release(&c->call, count);
 }
 
 uint32_t controller_changes(struct controller *c, const struct controller_change **changes)

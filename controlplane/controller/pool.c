@@ -5,8 +5,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "controlplane/controller/sessions.h"
-
 #define STRIDE (1ull << 30) // of weight 1: 2^34 admissions before a virtual time ends
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -175,6 +173,25 @@ void pool_charge(struct pool *pool, bool is_direct, uint64_t now_ms)
 	}
 }
 
+void pool_follow(
+	struct pool *pool, uint32_t taken, uint32_t rated, uint32_t all_left, uint32_t direct_left)
+{
+	pool->taken = taken;
+	bucket_follow(&pool->bucket, rated);
+	quota_follow(&pool->all, all_left);
+	quota_follow(&pool->direct, direct_left);
+}
+
+void pool_follow_admitted(struct pool *pool, uint32_t count, uint64_t now_ms)
+{
+	for (; pool && count > 0; pool = pool->parent) {
+		pool->served = pool->pass + (count - 1) * pool->stride;
+		pool->pass += count * pool->stride;
+		for (uint32_t i = 0; i < count; i++)
+			tally_add(&pool->admitted, now_ms);
+	}
+}
+
 struct pool_words pool_words(const struct pool *pool)
 {
 	struct pool_words words = {0};
@@ -193,10 +210,8 @@ struct pool_words pool_words(const struct pool *pool)
 static uint64_t ending(const struct pool *pool, uint64_t ms, uint32_t most, uint64_t now_ms)
 {
 	uint64_t count = 0;
-	if (pool->sessions) {
-		const double early = tally_rate(pool->freed, now_ms) * (double)ms / 1000;
-		return sessions_ending(pool->sessions, now_ms + ms, most) + (uint64_t)early;
-	}
+	if (pool->line)
+		return pool->line->ending(pool, ms, most, now_ms);
 	for (const struct pool *p = pool->first; p; p = p->next)
 		count += ending(p, ms, most, now_ms);
 	return count;

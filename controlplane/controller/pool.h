@@ -24,9 +24,6 @@
 #include "controlplane/controller/quota.h"
 #include "controlplane/controller/tally.h"
 
-struct present;
-struct sessions;
-
 #define POOL_WEIGHT_MAX 1000000u
 
 struct pool_limits {
@@ -39,6 +36,17 @@ struct pool_limits {
 	} all, direct; // of all admissions; of those without a ticket
 };
 
+struct pool;
+
+// What the pool of a line asks of who steers the line.
+struct pool_line {
+	uint32_t (*present)(const struct pool *own); // people at the door
+	// Slots that become free within `ms`, of which no more than `most` need be looked at.
+	uint64_t (*ending)(const struct pool *own, uint64_t ms, uint32_t most, uint64_t now_ms);
+	// Whether nobody stands before a newcomer, of tickets drawn before `ms` (UINT64_MAX: all).
+	bool (*nobody_waits)(const struct pool *own, uint64_t ms);
+};
+
 struct pool {
 	struct pool_limits limits;
 	struct bucket bucket;
@@ -46,10 +54,7 @@ struct pool {
 	uint32_t taken; // slots
 	struct tally admitted;
 	struct pool *parent, *first, *next; // below: by priority
-	// Of a line's own pool, whose slots and people they are; NULL: of those below.
-	const struct present *present;
-	const struct sessions *sessions;
-	const struct tally *freed;
+	const struct pool_line *line; // of a line's own pool; NULL: slots and people are below
 
 	uint32_t priority; // class
 	uint64_t stride, pass, served; // virtual time of the next admission, and of the last one
@@ -101,6 +106,14 @@ static inline uint32_t pool_free_here(const struct pool *pool)
 	return capacity > pool->taken ? capacity - pool->taken : 0;
 }
 
+// What somebody else keeps, who is asked for it (the ledger of a cluster): slots taken, and people
+// that its own rate and quotas let through now; UINT32_MAX: no limit.
+void pool_follow(
+	struct pool *pool, uint32_t taken, uint32_t rated, uint32_t all_left, uint32_t direct_left);
+
+// So many were admitted there: moves virtual times, here and above, and is counted.
+void pool_follow_admitted(struct pool *pool, uint32_t count, uint64_t now_ms);
+
 // People that its own rate and quota let through now; UINT32_MAX: no limit.
 static inline uint32_t pool_people_here(const struct pool *pool)
 {
@@ -144,6 +157,10 @@ uint32_t pool_within(const struct pool *pool, uint64_t ms, uint32_t ending_max, 
 // Share what can be admitted within `ms` among all that are joined to it, above and below, by the
 // order that they would be admitted in: `ahead` of each. Once for each `now_ms`.
 void pool_look_ahead(struct pool *pool, uint64_t ms, uint32_t ending_max, uint64_t now_ms);
+
+// Whether nobody waits in the lines that are joined to this one and of equal or higher class, as
+// far as they could be admitted to the slots they share.
+bool pool_nobody_before(const struct pool *own, uint64_t ms);
 
 // Admissions a second that the limits suggest for it, at best, those above allowing; 0: they do not
 // limit.

@@ -7,7 +7,6 @@
 
 #include "controlplane/controller/pool.h"
 
-#include "controlplane/controller/present.h"
 #include "dataplane/gate/pace.h"
 
 #define CREDIT 64u // admissions that one who fell behind gets back, besides its last share
@@ -38,8 +37,8 @@ static uint64_t at_door(const struct pool *pool, bool coming)
 	uint64_t people = 0;
 	if (!pool_has_room_here(pool))
 		return 0;
-	if (pool->present)
-		people = (uint64_t)present_count(pool->present) + (coming ? pool->coming : 0);
+	if (pool->line)
+		people = (uint64_t)pool->line->present(pool) + (coming ? pool->coming : 0);
 	for (const struct pool *p = pool->first; p; p = p->next)
 		people += at_door(p, coming);
 	return lesser(people, lesser(pool_free_here(pool), pool_people_here(pool)));
@@ -98,14 +97,40 @@ uint32_t pool_reserved(const struct pool *pool, uint32_t most)
 	return low;
 }
 
+// Whether nobody waits (or, of tickets drawn before `ms`, waited) in the lines of this pool.
+static bool nobody_in(const struct pool *pool, uint64_t ms)
+{
+	if (!pool_has_room_here(pool))
+		return true; // what they cannot have is not kept for them
+	if (pool->line)
+		return pool->line->nobody_waits(pool, ms);
+	for (const struct pool *p = pool->first; p; p = p->next) {
+		if (!nobody_in(p, ms))
+			return false;
+	}
+	return true;
+}
+
+bool pool_nobody_before(const struct pool *own, uint64_t ms)
+{
+	for (const struct pool *pool = own; pool->parent; pool = pool->parent) {
+		for (const struct pool *p = pool->parent->first; p && p->priority <= pool->priority;
+			p = p->next) {
+			if (p != pool && !nobody_in(p, ms))
+				return false;
+		}
+	}
+	return true;
+}
+
 // --- looking ahead
 
 // How many admissions each could use.
 static uint64_t ask(struct pool *pool, uint64_t ms, uint32_t ending_max, uint64_t now_ms)
 {
 	uint64_t people = 0;
-	if (pool->present && !pool->is_closed)
-		people = (uint64_t)present_count(pool->present) + pool->coming;
+	if (pool->line && !pool->is_closed)
+		people = (uint64_t)pool->line->present(pool) + pool->coming;
 	for (struct pool *p = pool->first; p; p = p->next)
 		people += ask(p, ms, ending_max, now_ms);
 	pool->wants = (uint32_t)lesser(people, pool_within(pool, ms, ending_max, now_ms));

@@ -59,6 +59,11 @@ uint32_t quota_left_within(const struct quota *quota, uint64_t ms, uint64_t now_
 	return people < UINT32_MAX ? (uint32_t)people : UINT32_MAX - 1;
 }
 
+void quota_follow(struct quota *quota, uint32_t left)
+{
+	quota->used = quota->count > left ? quota->count - left : 0;
+}
+
 void quota_take(struct quota *quota)
 {
 	assert(quota_left(quota) > 0);

@@ -30,6 +30,9 @@ void quota_resume(struct quota *quota, uint64_t word);
 uint32_t quota_left(const struct quota *quota);
 uint32_t quota_left_within(const struct quota *quota, uint64_t ms, uint64_t now_ms);
 
+// Somebody else keeps it, and says how many are left of this period.
+void quota_follow(struct quota *quota, uint32_t left);
+
 // Let one through; one is left.
 void quota_take(struct quota *quota);
 

@@ -22,6 +22,7 @@ local sub, format, match = string.sub, string.format, string.match
 local SKEW_MS, LIVE_MS, LEASE_MS, RECOVER_MS = 250, 2000, 1500, 3000
 local MEMBERS_MAX, TREE_MAX, FREED_MAX, SLOT_LISTS_MAX = 64, 256, 1024, 64
 local NEWS_MAX, NEWS_REPLY_MAX, PAGE_MAX, RECORDS_MAX = 16384, 256, 64, 4096
+local CAME_MAX, CAME_KEPT_MAX = 256, 4096
 local LATER_MS, CROWDED_MS, NEXT_MAX_S, CREDIT, VIEW_AHEAD_MS = 700, 20000, 10, 64, 5000
 local STRIDE, PASS_MAX = 2 ^ 30, 2 ^ 50
 local UNITS_MAX, WEIGHT_MAX, DAY_MS = 2 ^ 52, 1000000, 86400000
@@ -150,8 +151,8 @@ end
 -- Writes that were lost.
 local is_lost = writes > meta.writes or (run ~= meta.run and meta.writes > 0)
 if is_lost then
-	meta.epoch = meta.epoch + 1
-	meta.recovering, meta.since = 1, raw
+	meta.epoch = max(meta.epoch + 1, raw) -- not one that was before, in a book that is lost
+	meta.recovering, meta.missing, meta.since = 1, 0, raw
 	meta.conductor, meta.conductor_is, meta['until'] = MEMBERS_NONE, '', 0
 	meta.writes = max(meta.writes, writes)
 end
@@ -161,7 +162,7 @@ if is_lost or cursor > meta.news then
 	meta.jumped = meta.news -- there are none between
 end
 if meta.recovering == 1 and not is_near(meta.since, RECOVER_MS) then
-	local is_over, is_missing = true, false
+	local is_over, is_missing = true, meta.missing == 1
 	for _, n in ipairs(numbers) do
 		local m = members[n]
 		if m.restored ~= meta.epoch and not m.left then
@@ -190,7 +191,7 @@ local function forget(n) -- what a number was before
 		local total = call('HGET', P .. 'n:' .. id, 't' .. n)
 		if total then
 			call('HINCRBY', P .. 'n:' .. id, 'before', total)
-			call('HDEL', P .. 'n:' .. id, 't' .. n, 'h' .. n, 'z' .. n)
+			call('HDEL', P .. 'n:' .. id, 't' .. n, 'h' .. n, 'held' .. n, 'z' .. n)
 			call('DEL', P .. 's:' .. id .. ':' .. n)
 		end
 	end
@@ -237,6 +238,9 @@ if not self then
 	end
 end
 if is_new then
+	if meta.recovering == 1 and self.is and not self.left then
+		meta.missing = 1 -- what it was granted before, nobody remembers
+	end
 	self.is, self.applied = incarnation, 0
 	tell('5', self.number, 1, name)
 end

@@ -4,14 +4,14 @@ local function keep_field(line, field, value)
 end
 
 -- Of slots, those that are neither told before nor late; and the tickets in them.
-local function timely(line, held)
+local function timely(line, held, is_again)
 	local final, field, kept, count = format('%010x', meta.final), 'z' .. self.number, {}, 0
 	local last = line.f[field] or '0000000000'
 	for i = 1, #held, 16 do
 		local slot = sub(held, i, i + 9)
 		if slot > last then
 			last = slot
-			if slot >= final or meta.recovering == 1 then
+			if slot >= final or (is_again and meta.recovering == 1) then
 				kept[#kept + 1] = sub(held, i, i + 15)
 				count = count + tonumber(sub(held, i + 10, i + 15), 16)
 			end
@@ -22,7 +22,7 @@ local function timely(line, held)
 end
 
 local function slots()
-	local id, held, sum = arg(), arg(), number()
+	local id, held, sum, is_again = arg(), arg(), number(), arg() == '1'
 	local line = line_of(id)
 	if not line then
 		return UNKNOWN
@@ -31,7 +31,7 @@ local function slots()
 	if sum > tonumber(line.f[field] or 0) then
 		keep_field(line, field, text(sum))
 	end
-	local kept, count = timely(line, held)
+	local kept, count = timely(line, held, is_again)
 	if #kept > 0 then
 		call('RPUSH', P .. 's:' .. id .. ':' .. self.number, kept)
 		set(line, 'counted', line.counted + count)
@@ -76,6 +76,10 @@ local function goodbye()
 end
 
 -- What the conductor says.
+local function min_text(a, b)
+	return a < b and a or b
+end
+
 local function trim_slots(line)
 	for _, n in ipairs(numbers) do
 		local s = P .. 's:' .. line.id .. ':' .. n
@@ -89,16 +93,56 @@ local function trim_slots(line)
 	end
 end
 
+-- Keys that floor must not pass though nobody of them is present: those whose claims a member could
+-- not take, and those who were crowded out.
+local function hold()
+	local id, key, ms = arg(), arg(), number()
+	local line = line_of(id)
+	if not line then
+		return UNKNOWN
+	end
+	local field, held = 'held' .. self.number, key .. ' ' .. text(now + ms)
+	line.f[field], line.changed[field] = held, held
+	return DONE
+end
+
+local function first_held(line)
+	local first = now < line.crowded_until and line.crowded or 'ffffffffffffffff'
+	for _, n in ipairs(numbers) do
+		local key, until_ms = match(line.f['held' .. n] or '', '^(%x+) (%d+)$')
+		if key and now < tonumber(until_ms) and key < first then
+			first = key
+		end
+	end
+	return first
+end
+
+-- An event is over: who is present below floor is so no more.
+local function drop_present(line, below)
+	local p = P .. 'p:' .. line.id
+	while true do
+		local gone = call('ZRANGEBYLEX', p, '-', '(' .. below, 'LIMIT', 0, FREED_MAX)
+		if #gone == 0 then
+			return
+		end
+		call('ZREM', p, unpack(gone))
+		call('ZREM', P .. 'd:' .. line.id, unpack(gone))
+		line.people = line.people - #gone
+	end
+end
+
 -- Raise threshold and floor. Returns whether one of them moved.
-local function raise(line, threshold, asked, rank)
+local function raise(line, threshold, asked, rank, is_lapse)
 	local to, has_moved = asked, threshold > line.threshold
 	if has_moved then
 		set(line, 'threshold', threshold)
 		meta.final = max(meta.final, tonumber(sub(threshold, 1, 10), 16))
 	end
-	local first = call('ZRANGEBYLEX', P .. 'p:' .. line.id, '-', '+', 'LIMIT', 0, 1)[1]
-	if first and sub(first, 1, 16) < to then
-		to = sub(first, 1, 16)
+	if is_lapse then
+		drop_present(line, min_text(asked, line.threshold))
+	else
+		local first = call('ZRANGEBYLEX', P .. 'p:' .. line.id, '-', '+', 'LIMIT', 0, 1)[1]
+		to = min_text(min_text(to, first_held(line)), first and sub(first, 1, 16) or to)
 	end
 	if to > line.threshold then
 		to = line.threshold
@@ -115,12 +159,14 @@ local function raise(line, threshold, asked, rank)
 end
 
 local function tell_line(line)
-	tell('3', line.id, line.threshold, line.floor, text(line.rank), line.open and 1 or 0)
+	tell('3', line.id, line.threshold, line.floor, text(line.rank), line.open and 1 or 0,
+		text(line.to_rank), line.words)
 end
 
 local function threshold()
-	local id, to, low, rank, coming, room, ahead, open =
-		arg(), arg(), arg(), number(), number(), number(), number(), arg() == '1'
+	local id, to, low, to_rank, rank, coming, room, ahead, open, is_lapse, words =
+		arg(), arg(), arg(), number(), number(), number(), number(), number(), arg() == '1',
+		arg() == '1', arg()
 	if not is_conductor then
 		return STALE
 	end
@@ -131,7 +177,11 @@ local function threshold()
 	if sub(to, 1, 10) > format('%010x', floor((now + 1000) / 10)) then
 		return REFUSED
 	end
-	local has_moved = raise(line, to, low, rank)
+	local has_moved = raise(line, to, low, rank, is_lapse) or words ~= line.words
+	if line.threshold == to and to_rank > line.to_rank then
+		set(line, 'to_rank', to_rank)
+	end
+	set(line, 'words', words)
 	set(line, 'coming', coming)
 	set(line, 'room_ahead', room)
 	set(line, 'ahead', ahead)

@@ -10,7 +10,9 @@ local node_numbers = {'parent_is', 'priority', 'weight', 'order', 'capacity', 'r
 	'all', 'all_period', 'newcomers', 'newcomers_period', 'session', 'present_max', 'left_max',
 	'ended_max', 'rank', 'coming', 'room_ahead', 'ahead', 'crowded_until', 'level', 'filled',
 	'all_start', 'all_used', 'newcomers_start', 'newcomers_used', 'pass', 'served', 'epoch', 'lost',
-	'lost_until', 'admitted', 'directs', 'undone', 'ended', 'expired', 'came', 'before', 'counted'}
+	'lost_until', 'admitted', 'directs', 'undone', 'ended', 'expired', 'came', 'before', 'to_rank', 'came_kept',
+	'came_fence', 'counted'}
+local NO_WORDS = 'ffffffffffffffff ffffffffffffffff 1 0 0 0 0 0 0 0'
 local node_flags = {'is_line', 'sliding', 'direct', 'open', 'active'}
 
 local function read_node(id)
@@ -32,7 +34,7 @@ local function read_node(id)
 	end
 	node.parent_id, node.config = f.parent or '00000000', f.config or NONE16
 	node.threshold, node.floor = f.threshold or NONE16, f.floor or NONE16
-	node.crowded = f.crowded or NONE16
+	node.crowded, node.words = f.crowded or NONE16, f.words or NO_WORDS
 	node.stride = floor(STRIDE / max(1, node.weight))
 	nodes[id] = node
 	count_of_nodes = count_of_nodes + 1

@@ -10,6 +10,10 @@ local function left_here(node)
 	return node.all == 0 and huge or max(0, node.all - node.all_used)
 end
 
+local function newcomers_here(node)
+	return node.newcomers == 0 and huge or max(0, node.newcomers - node.newcomers_used)
+end
+
 local function rated_here(node)
 	return node.rate == 0 and huge or floor(node.level / node.period)
 end
@@ -86,7 +90,7 @@ local function has_room(line, is_direct)
 	local node = line
 	while node do
 		if free_here(node) < 1 or people_here(node) < 1 or
-			(is_direct and node.newcomers > 0 and node.newcomers_used >= node.newcomers) then
+			(is_direct and newcomers_here(node) < 1) then
 			return false
 		end
 		node = node.parent

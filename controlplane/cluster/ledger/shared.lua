@@ -81,19 +81,43 @@ local function people_now(line)
 	return people
 end
 
+-- Who came since the conductor asked last; the first time in office it is not told of those before.
+local function take_came(line)
+	if not is_conductor or not line.is_line then
+		return ''
+	end
+	local w, keys = P .. 'w:' .. line.id, {}
+	if line.came_fence ~= fence then
+		call('DEL', w)
+		set(line, 'came_fence', fence)
+		set(line, 'came_kept', 0)
+	elseif line.came_kept > 0 then
+		keys = call('LPOP', w, CAME_MAX)
+		set(line, 'came_kept', line.came_kept - #keys)
+	end
+	return table.concat(keys)
+end
+
 local function view()
-	local line = line_of(arg())
-	if not line then
+	local node = node_of(arg())
+	if not node then
 		return UNKNOWN
 	end
-	local first = call('ZRANGEBYLEX', P .. 'p:' .. line.id, '-', '+', 'LIMIT', 0, 1)[1]
-	local counts = {DONE, line.threshold, line.floor, first and sub(first, 1, 16) or 'ffffffffffffffff'}
-	for _, count in ipairs({line.rank, total(line), line.people, call('ZCARD', P .. 'e:' .. line.id),
-		call('ZCOUNT', P .. 'e:' .. line.id, '-inf', text(now + VIEW_AHEAD_MS)), settled(line), line.came,
-		line.admitted, line.directs, line.undone, line.ended, line.expired, line.lost, people_now(line),
-		line.open and 1 or 0, is_conflict(line) and 1 or 0}) do
+	local first = call('ZRANGEBYLEX', P .. 'p:' .. node.id, '-', '+', 'LIMIT', 0, 1)[1]
+	local counts = {DONE, node.threshold, node.floor, first and sub(first, 1, 16) or 'ffffffffffffffff'}
+	for _, count in ipairs({node.rank, total(node), node.people, node.taken,
+		call('ZCOUNT', P .. 'e:' .. node.id, '-inf', text(now + VIEW_AHEAD_MS)), settled(node), node.came,
+		node.admitted, node.directs, node.undone, node.ended, node.expired, node.lost, people_now(node),
+		node.open and 1 or 0, is_conflict(node) and 1 or 0, node.to_rank}) do
 		counts[#counts + 1] = text(count)
 	end
+	counts[#counts + 1] = node.words
+	counts[#counts + 1] = first_held(node)
+	counts[#counts + 1] = now < node.crowded_until and 1 or 0
+	for _, count in ipairs({rated_here(node), left_here(node), newcomers_here(node)}) do
+		counts[#counts + 1] = text(min(count, 4294967295))
+	end
+	counts[#counts + 1] = take_came(node)
 	return table.concat(counts, ' ')
 end
 
@@ -156,13 +180,16 @@ local function restore()
 	if not line then
 		return UNKNOWN
 	end
-	if raise(line, to, low, rank) then
+	if raise(line, to, low, rank, false) then
 		tell_line(line)
 	end
 	return DONE
 end
 
 local function restored()
+	if number() ~= meta.epoch then
+		return REFUSED
+	end
 	self.restored = meta.epoch
 	return DONE
 end

@@ -122,6 +122,7 @@ static void slots(struct crowd *c, struct crowd_member *m, struct ledger_entry *
 		m->totals[line] += chance(c, 200) ? tickets : 0;
 	}
 	e->slots.total = m->totals[line];
+	e->slots.is_again = chance(c, 500);
 }
 
 static void threshold(struct crowd *c, struct ledger_entry *e)
@@ -134,12 +135,29 @@ static void threshold(struct crowd *c, struct ledger_entry *e)
 	e->threshold = (struct ledger_threshold){
 		.threshold = place_key(now - back + (chance(c, 20) ? 500 : 0), 0, 0),
 		.floor = place_key(now - back - 150 - crowd_random(c, 800), 0, 0),
+		.threshold_rank = crowd_random(c, 40),
 		.floor_rank = crowd_random(c, 40),
 		.coming = (uint32_t)crowd_random(c, 3),
 		.room_ahead = (uint32_t)crowd_random(c, 10),
 		.ahead_ms = 5000,
 		.is_open = !chance(c, 60),
+		.is_lapse = chance(c, 30),
+		.words = {.wait_low = chance(c, 500) ? UINT64_MAX : crowd_random(c, 1 << 30),
+			.wait_high = UINT64_MAX,
+			.next_poll_after = (uint32_t)crowd_random(c, 10) + 1,
+			.door_wait_ms = (uint32_t)crowd_random(c, 3),
+			.open_count = (uint32_t)crowd_random(c, 2),
+			.at_ms = crowd_random(c, 3),
+			.called = (uint32_t)crowd_random(c, 2),
+			.yield = (uint32_t)crowd_random(c, 2)},
 	};
+}
+
+static void hold(struct crowd *c, struct ledger_entry *e)
+{
+	e->kind = LEDGER_HOLD;
+	e->hold = (struct ledger_hold){c->tickets[crowd_random(c, CROWD_TICKETS)].key,
+		chance(c, 50) ? UINT32_MAX : (uint32_t)crowd_random(c, 3000)};
 }
 
 static uint32_t few(struct crowd *c, uint32_t none, uint32_t limit)
@@ -240,6 +258,12 @@ static void restore(struct crowd *c, struct ledger_entry *e)
 		crowd_random(c, 40), crowd_random(c, 9), slot};
 }
 
+// Mostly of the epoch that there is.
+static void restored(struct crowd *c, const struct crowd_member *m, struct ledger_entry *e)
+{
+	*e = (struct ledger_entry){.kind = LEDGER_RESTORED, .epoch = chance(c, 100) ? 3 : m->epoch};
+}
+
 static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e)
 {
 	const uint64_t what = crowd_random(c, 1000);
@@ -247,7 +271,7 @@ static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e
 	if (m->is_skewed && m->fence != 0 && chance(c, 300))
 		*e = (struct ledger_entry){.kind = LEDGER_CORRECTION, .correction_ms = c->ahead_ms};
 	else if (m->is_recovering && chance(c, 300))
-		e->kind = LEDGER_RESTORED;
+		restored(c, m, e);
 	else if (c->batches < CROWD_YOUNG && m->fence != 0 && chance(c, 600))
 		node(c, e); // first there must be something
 	else if (what < 600)
@@ -262,8 +286,11 @@ static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e
 		node(c, e);
 	else if (what < 840)
 		record(c, e);
+	else if (what < 850)
+		hold(c, e);
 	else if (what < 900)
-		e->kind = LEDGER_VIEW;
+		*e = (struct ledger_entry){
+			.kind = LEDGER_VIEW, .line = node_ids[crowd_random(c, CROWD_NODES)]};
 	else if (what < 960)
 		e->kind = LEDGER_ELECT;
 	else if (what < 965 && !c->is_calm)
@@ -276,7 +303,7 @@ static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e
 		*e = (struct ledger_entry){
 			.kind = LEDGER_CONFIG, .line = e->line, .config = chance(c, 300) ? 9 : 7};
 	else
-		e->kind = LEDGER_RESTORED;
+		restored(c, m, e);
 }
 
 // --- batches
@@ -381,6 +408,7 @@ void crowd_reply(struct crowd *c, struct crowd_member *m, const char *bytes, siz
 	m->number = reply.number;
 	m->is_skewed = reply.is_skewed;
 	m->is_recovering = reply.is_recovering;
+	m->epoch = reply.epoch;
 	m->cursor = reply.cursor;
 	m->writes = reply.writes > m->writes ? reply.writes : m->writes;
 	m->fence = reply.conductor == reply.number ? reply.fence : 0;

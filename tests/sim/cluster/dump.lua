@@ -53,8 +53,17 @@ local function node(id, is_line)
 	end
 	put('line', id, h.threshold or zero, h.floor or zero, h.rank or 0, h.coming or 0, h.room_ahead or 0,
 		h.ahead or 0, h.crowded or zero, h.crowded_until or 0, h.admitted or 0, h.directs or 0,
-		h.undone or 0, h.ended or 0, h.expired or 0, h.came or 0, total,
-		h.counted or 0)
+		h.undone or 0, h.ended or 0, h.expired or 0, h.came or 0, total, h.to_rank or 0,
+		h.came_fence or 0, h.counted or 0, h.words or 'ffffffffffffffff ffffffffffffffff 1 0 0 0 0 0 0 0')
+	for i, key in ipairs(call('LRANGE', P .. 'w:' .. id, 0, -1)) do
+		put('came', id, i, key)
+	end
+	for field, value in pairs(h) do
+		local n = string.match(field, '^held(%d+)$')
+		if n then
+			put('held', id, n, value)
+		end
+	end
 	for visitor, record in pairs(hash(P .. 'v:' .. id)) do
 		put('visitor', id, visitor, record)
 	end

@@ -74,6 +74,20 @@ static bool is_within(struct model *m, uint32_t line, const struct model_node *n
 	return false;
 }
 
+// Nor the held, but for an event that is over.
+static void check_held(const struct laws *l, const struct ledger_batch *b)
+{
+	for (uint32_t i = 0; i < MODEL_NODES_MAX; i++) {
+		const struct model_node *n = &l->model.nodes[i];
+		const bool is_lapse =
+			b->entries[0].kind == LEDGER_THRESHOLD && b->entries[0].threshold.is_lapse;
+		hold(l,
+			n->floor == l->before[i].floor || is_lapse ||
+				n->floor <= model_first_held(&l->model, n),
+			"floor does not pass the held");
+	}
+}
+
 static void check_monotone(const struct laws *l)
 {
 	hold(l, l->model.seen_ms >= l->now_ms, "cluster time does not go back");
@@ -268,6 +282,7 @@ static void check(struct laws *l, const struct ledger_batch *b, const char *repl
 	l->skewed += head.is_skewed;
 	l->recovering += head.is_recovering;
 	check_monotone(l);
+	check_held(l, b);
 	check_still(l);
 	check_endings(l);
 	check_fence(l, b);

@@ -51,6 +51,10 @@ struct model_quota {
 	uint64_t start_ms, used;
 };
 
+struct model_hold {
+	uint64_t key, until_ms;
+};
+
 struct model_gathered {
 	uint64_t number;
 	uint8_t member;
@@ -74,6 +78,10 @@ struct model_node {
 	uint64_t threshold, floor, floor_rank;
 	uint32_t coming, room_ahead, ahead_ms;
 	uint64_t crowded, crowded_until_ms;
+	uint64_t threshold_rank, came_fence;
+	struct ledger_words words;
+	struct model_hold holds[LEDGER_MEMBERS_MAX];
+	MODEL_LIST(uint64_t) came_keys; // that the conductor has not asked for
 	uint64_t admitted, directs, undone, ended, expired, came;
 	uint64_t totals[LEDGER_MEMBERS_MAX], before, config[LEDGER_MEMBERS_MAX];
 	uint64_t last[LEDGER_MEMBERS_MAX], counted; // last: slot told of
@@ -167,10 +175,14 @@ uint64_t model_excess(struct model *m, struct model_node *line, uint64_t before)
 void model_charge(struct model *m, struct model_node *line, bool is_direct);
 bool model_nobody_waits(struct model *m, struct model_node *line);
 uint64_t model_people(struct model *m, const struct model_node *line);
+void model_limits(const struct model_node *node, uint64_t *rated, uint64_t *all, uint64_t *direct);
 uint64_t model_total(const struct model_node *line);
 uint64_t model_settled(const struct model_node *line);
 
 // One entry each; the answer is printed behind its kind.
+void model_view(struct model *m, const struct ledger_entry *entry, struct model_text *answer);
+uint64_t model_first_held(const struct model *m, const struct model_node *line);
+void model_print_words(struct model_text *text, const struct ledger_words *words);
 void model_claim(struct model *m, const struct ledger_entry *entry, struct model_text *answer);
 void model_share(struct model *m, const struct ledger_entry *entry, struct model_text *answer);
 

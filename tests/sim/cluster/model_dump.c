@@ -75,8 +75,19 @@ static void dump_node(const struct model_node *n, struct model_text *t)
 		n->ahead_ms);
 	model_print(t, " %016" PRIx64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
 		n->crowded, n->crowded_until_ms, n->admitted, n->directs, n->undone, n->ended);
-	model_print(t, " %" PRIu64 " %" PRIu64 " %" PRIu64, n->expired, n->came, model_total(n));
-	model_print(t, " %" PRIu64 "\n", n->counted);
+	model_print(t, " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, n->expired,
+		n->came, model_total(n), n->threshold_rank, n->came_fence);
+	model_print(t, " %" PRIu64, n->counted);
+	model_print_words(t, &n->words);
+	model_print(t, "\n");
+	for (uint32_t i = 0; i < n->came_keys.count; i++)
+		model_print(t, "came %08" PRIx32 " %u %016" PRIx64 "\n", n->id, i + 1,
+			n->came_keys.at[i]);
+	for (uint32_t i = 0; i < LEDGER_MEMBERS_MAX; i++) {
+		if (n->holds[i].until_ms > 0)
+			model_print(t, "held %08" PRIx32 " %u %016" PRIx64 " %" PRIu64 "\n", n->id,
+				i, n->holds[i].key, n->holds[i].until_ms);
+	}
 }
 
 static void dump_visitors(const struct model_node *n, struct model_text *t)

@@ -448,3 +448,10 @@ uint64_t model_people(struct model *m, const struct model_node *line)
 		people = least(people, people_here(node));
 	return people;
 }
+
+void model_limits(const struct model_node *node, uint64_t *rated, uint64_t *all, uint64_t *direct)
+{
+	*rated = least(rated_here(node), UINT32_MAX);
+	*all = least(left_of(&node->is.limits.all, &node->all), UINT32_MAX);
+	*direct = least(left_of(&node->is.limits.direct, &node->direct), UINT32_MAX);
+}

@@ -36,7 +36,7 @@ static struct model_slots timely(
 	uint64_t *last = &line->last[m->self];
 	for (uint32_t i = 0; i < slots->count; i++) {
 		const uint64_t slot = slots->held[i] >> 24;
-		if (slot > *last && (slot >= m->final || m->is_recovering)) {
+		if (slot > *last && (slot >= m->final || (slots->is_again && m->is_recovering))) {
 			kept.held[kept.count++] = slots->held[i];
 			line->counted += slots->held[i] & 0xffffff;
 		}
@@ -125,10 +125,40 @@ static void trim_slots(struct model_node *line)
 	}
 }
 
+uint64_t model_first_held(const struct model *m, const struct model_node *line)
+{
+	uint64_t first = m->now_ms < line->crowded_until_ms ? line->crowded : UINT64_MAX;
+	for (uint32_t n = 0; n < LEDGER_MEMBERS_MAX; n++) {
+		const struct model_hold *held = &line->holds[n];
+		if (m->now_ms < held->until_ms && held->key < first)
+			first = held->key;
+	}
+	return first;
+}
+
+static enum ledger_verdict hold(struct model *m, const struct ledger_entry *e)
+{
+	struct model_node *line = model_line(m, e->line);
+	if (!line)
+		return LEDGER_UNKNOWN;
+	const uint32_t ms = e->hold.ms < LEDGER_HOLD_MAX_MS ? e->hold.ms : LEDGER_HOLD_MAX_MS;
+	line->holds[m->self] = (struct model_hold){e->hold.key, m->now_ms + ms};
+	return LEDGER_DONE;
+}
+
+static void drop_present(struct model_node *line, uint64_t below)
+{
+	for (uint32_t i = line->present.count; i-- > 0;) {
+		if (line->present.at[i].key < below)
+			MODEL_REMOVE(line->present, i);
+	}
+}
+
 static bool raise_line(
 	struct model *m, struct model_node *line, uint64_t threshold, uint64_t asked, uint64_t rank)
 {
-	uint64_t floor = asked;
+	const uint64_t held = model_first_held(m, line);
+	uint64_t floor = asked < held ? asked : held;
 	bool has_moved = threshold > line->threshold;
 	if (has_moved)
 		line->threshold = threshold;
@@ -149,11 +179,47 @@ static bool raise_line(
 	return has_moved;
 }
 
+// Nothing holds floor: an event is over.
+static bool lapse_line(struct model *m, struct model_node *line, const struct ledger_threshold *t)
+{
+	const uint64_t held = line->crowded_until_ms;
+	struct model_hold holds[LEDGER_MEMBERS_MAX];
+	memcpy(holds, line->holds, sizeof(holds));
+	memset(line->holds, 0, sizeof(holds));
+	line->crowded_until_ms = 0;
+	drop_present(
+		line, t->floor < t->threshold || t->floor < line->threshold
+			      ? t->floor
+			      : (t->threshold > line->threshold ? t->threshold : line->threshold));
+	const bool has_moved = raise_line(m, line, t->threshold, t->floor, t->floor_rank);
+	memcpy(line->holds, holds, sizeof(holds));
+	line->crowded_until_ms = held;
+	return has_moved;
+}
+
+void model_print_words(struct model_text *text, const struct ledger_words *w)
+{
+	model_print(text, " %016" PRIx64 " %016" PRIx64 " %u %u %u %" PRIu64, w->wait_low,
+		w->wait_high, w->next_poll_after, w->door_wait_ms, w->open_count, w->at_ms);
+	model_print(text, " %u %u %u %u", w->called, w->came, w->expect_ms, w->yield);
+}
+
 static void tell_line(struct model *m, const struct model_node *line)
 {
-	model_tell(m, "%d %08" PRIx32 " %016" PRIx64 " %016" PRIx64 " %" PRIu64 " %d",
+	struct model_text words = {0};
+	model_print_words(&words, &line->words);
+	model_tell(m, "%d %08" PRIx32 " %016" PRIx64 " %016" PRIx64 " %" PRIu64 " %d %" PRIu64 "%s",
 		LEDGER_NEWS_THRESHOLD, line->id, line->threshold, line->floor, line->floor_rank,
-		line->is_open);
+		line->is_open, line->threshold_rank, words.at);
+	free(words.at);
+}
+
+static bool is_alike(const struct ledger_words *a, const struct ledger_words *b)
+{
+	return a->wait_low == b->wait_low && a->wait_high == b->wait_high &&
+	       a->next_poll_after == b->next_poll_after && a->door_wait_ms == b->door_wait_ms &&
+	       a->open_count == b->open_count && a->at_ms == b->at_ms && a->called == b->called &&
+	       a->came == b->came && a->expect_ms == b->expect_ms && a->yield == b->yield;
 }
 
 static enum ledger_verdict threshold(struct model *m, const struct ledger_entry *e)
@@ -166,8 +232,12 @@ static enum ledger_verdict threshold(struct model *m, const struct ledger_entry 
 		return LEDGER_UNKNOWN;
 	if (place_slot(t->threshold) > (m->now_ms + 1000) / PLACE_SLOT_MS)
 		return LEDGER_REFUSED;
-	bool has_moved = raise_line(m, line, t->threshold, t->floor, t->floor_rank);
-	has_moved |= line->is_open != t->is_open;
+	bool has_moved = t->is_lapse ? lapse_line(m, line, t)
+				     : raise_line(m, line, t->threshold, t->floor, t->floor_rank);
+	has_moved |= line->is_open != t->is_open || !is_alike(&line->words, &t->words);
+	if (line->threshold == t->threshold && t->threshold_rank > line->threshold_rank)
+		line->threshold_rank = t->threshold_rank;
+	line->words = t->words;
 	line->coming = t->coming;
 	line->room_ahead = t->room_ahead;
 	line->ahead_ms = t->ahead_ms;
@@ -235,7 +305,11 @@ static enum ledger_verdict set_node(struct model *m, const struct ledger_entry *
 	if (!node) {
 		for (node = m->nodes; node->id != 0; node++)
 			assert(node < m->nodes + MODEL_NODES_MAX - 1);
-		*node = (struct model_node){.id = e->line, .epoch = m->epoch};
+		*node = (struct model_node){.id = e->line,
+			.epoch = m->epoch,
+			.words = {.wait_low = UINT64_MAX,
+				.wait_high = UINT64_MAX,
+				.next_poll_after = 1}};
 	}
 	if (e->node.parent != node->is.parent || e->node.priority != node->is.priority) {
 		node->order = ++m->order;
@@ -359,42 +433,6 @@ static enum ledger_verdict gathered(struct model *m, const struct ledger_entry *
 	else
 		MODEL_ADD(line->gathered, first);
 	return LEDGER_DONE;
-}
-
-static uint32_t count_ending(const struct model *m, const struct model_node *line)
-{
-	uint32_t count = 0;
-	for (uint32_t i = 0; i < line->visitors.count; i++) {
-		const struct model_visitor *v = &line->visitors.at[i];
-		count += v->state != MODEL_OVER &&
-			 v->expires * 1000ull + LEDGER_SKEW_MS <= m->now_ms + LEDGER_VIEW_AHEAD_MS;
-	}
-	return count;
-}
-
-static void view(struct model *m, const struct ledger_entry *e, struct model_text *answer)
-{
-	struct model_node *line = model_line(m, e->line);
-	if (!line) {
-		say(answer, LEDGER_UNKNOWN);
-		return;
-	}
-	uint64_t first = UINT64_MAX;
-	for (uint32_t i = 0; i < line->present.count; i++) {
-		if (line->present.at[i].key < first)
-			first = line->present.at[i].key;
-	}
-	model_print(answer, "%d %016" PRIx64 " %016" PRIx64 " %016" PRIx64, LEDGER_DONE,
-		line->threshold, line->floor, first);
-	model_print(answer, " %" PRIu64 " %" PRIu64 " %u %" PRIu64 " %u %" PRIu64, line->floor_rank,
-		model_total(line), line->present.count, model_taken(m, line), count_ending(m, line),
-		model_settled(line));
-	model_print(answer,
-		" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
-		line->came, line->admitted, line->directs, line->undone, line->ended, line->expired,
-		line->lost);
-	model_print(answer, " %" PRIu64 " %d %d", model_people(m, line), line->is_open,
-		line->is.config != 0 && line->config[m->self] != line->is.config);
 }
 
 // --- pages: the items from `from` on, last ones first
@@ -521,7 +559,8 @@ static enum ledger_verdict restore(struct model *m, const struct ledger_entry *e
 
 static enum ledger_verdict restored(struct model *m, const struct ledger_entry *e)
 {
-	(void)e;
+	if (e->epoch != m->epoch)
+		return LEDGER_REFUSED;
 	m->members[m->self].restored = m->epoch;
 	return LEDGER_DONE;
 }
@@ -541,9 +580,10 @@ void model_share(struct model *m, const struct ledger_entry *entry, struct model
 		[LEDGER_GATHERED] = gathered,
 		[LEDGER_RESTORE] = restore,
 		[LEDGER_RESTORED] = restored,
+		[LEDGER_HOLD] = hold,
 	};
 	if (entry->kind == LEDGER_VIEW)
-		view(m, entry, answer);
+		model_view(m, entry, answer);
 	else if (entry->kind == LEDGER_READ)
 		read_page(m, entry, answer);
 	else if (entry->kind == LEDGER_CODE)

@@ -227,6 +227,9 @@ static void a_head_says_what_it_says(void **state)
 	assert_int_equal(reply.news_count, 6);
 }
 
+#define WORDS "00000000000000aa ffffffffffffffff 1 0 5 1764500000123 9 7 4000 65536 "
+#define VIEW "18 7 0000000000000001 0000000000000000 ffffffffffffffff 0 0 0 0 0 0 0 0 0 0 0 0 0 5 "
+
 static const struct {
 	const char *bytes;
 	bool is_answer;
@@ -253,14 +256,17 @@ static const struct {
 	{"19 7 64 1000", true}, // a page
 	{"19 7 64", false},
 	{"0 7", false},
-	{"22 7", false},
+	{"22 7", true}, // a hold
+	{"23 7", false},
 	{"1 11", false},
 	{"1 0", false},
 	{"18 10", true},
-	{"18 7 0000000000000001 0000000000000000 ffffffffffffffff 0 0 0 0 0 0 0 0 0 0 0 0 0 5 1 0",
-		true},
-	{"18 7 0000000000000001 0000000000000000 ffffffffffffffff 0 0 0 0 0 0 0 0 0 0 0 0 0 5 1",
-		false},
+	{VIEW "1 0 7 " WORDS "ffffffffffffffff 0 4294967295 2 3 ", true},
+	{VIEW "1 0 7 " WORDS "ffffffffffffffff 1 0 0 0 00000000000000ab00000000000000cd", true},
+	{VIEW "1 0 7 " WORDS "ffffffffffffffff 0 4294967295 2", false},
+	{VIEW "1 0 7 " WORDS "ffffffffffffffff 0 4294967296 2 3 ", false},
+	{VIEW "1 0 7 " WORDS "ffffffffffffffff 0 1 2 3 00000000000000ab0", false},
+	{VIEW "1 0", false},
 };
 
 static void answers_are_checked(void **state)
@@ -295,13 +301,14 @@ static const struct {
 	const char *bytes;
 	bool is_member;
 } members[] = {
-	{"63 edge-1.tokyo_A 1 0 176450000012", true},
-	{"64 a 1 0 0", false},
-	{"0  1 0 0", false},
-	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0", true}, // 32
-	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0", false},
-	{"0 a/b 1 0 0", false},
-	{"0 a 1 0", false},
+	{"63 edge-1.tokyo_A 1 0 176450000012 1", true},
+	{"64 a 1 0 0 0", false},
+	{"0  1 0 0 0", false},
+	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0 0", true}, // 32
+	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0 0", false},
+	{"0 a/b 1 0 0 0", false},
+	{"0 a 1 0 0", false},
+	{"0 a 1 0 0 2", false},
 };
 
 static void members_are_checked(void **state)
@@ -324,8 +331,9 @@ static const struct {
 	{"5 1 1a 00000000000000ab 1764500600", false},
 	{"5 2 0000001a 00000000000000ab 00000000000000cd", true},
 	{"5 2 0000001a 00000000000000ab", false},
-	{"5 3 0000001a 00000000000000ab 00000000000000aa 4 1", true},
-	{"5 3 0000001a 00000000000000ab 00000000000000aa 4 1 field of tomorrow", true},
+	{"5 3 0000001a 00000000000000ab 00000000000000aa 4 1 9 00000000000000aa", false},
+	{"5 3 0000001a 00000000000000ab 00000000000000aa 4 1 9 " WORDS "of tomorrow", true},
+	{"5 3 0000001a 00000000000000ab 00000000000000aa 4 1", false},
 	{"5 4 0000001a 3 12 00000000000000ab00000000000000cd", true},
 	{"5 4 0000001a 3 12 00000000000000ab00000000000000c", false},
 	{"5 4 0000001a 3 12 00000000000000ab0000000000000 cd", false},

@@ -8,8 +8,6 @@
 #include <cmocka.h>
 
 #include "controlplane/controller/pool.h"
-#include "controlplane/controller/present.h"
-#include "controlplane/controller/sessions.h"
 #include "tests/unit/controller/random.h"
 
 #define LINES_MAX 6u
@@ -24,38 +22,46 @@ struct row {
 	uint32_t count;
 	struct line {
 		struct pool own;
-		struct present present;
-		struct sessions sessions;
-		struct tally freed;
 		uint32_t people;
 	} lines[LINES_MAX];
 };
 
+static uint32_t people_of(const struct pool *own)
+{
+	return ((const struct line *)(const void *)own)->people;
+}
+
+static uint64_t nothing_ends(const struct pool *own, uint64_t ms, uint32_t most, uint64_t now_ms)
+{
+	(void)own;
+	(void)ms;
+	(void)most;
+	(void)now_ms;
+	return 0;
+}
+
+static bool nobody_waits(const struct pool *own, uint64_t ms)
+{
+	(void)ms;
+	return people_of(own) == 0;
+}
+
+static const struct pool_line pool_line = {people_of, nothing_ends, nobody_waits};
+
 static void line_open(struct line *line, const struct pool_limits *limits)
 {
 	pool_init(&line->own, limits, &(struct pool_words){0}, NOW_MS);
-	assert_true(present_init(&line->present, PEOPLE_MAX, 1));
-	assert_true(sessions_init(&line->sessions, 4, 1));
-	tally_init(&line->freed, NOW_MS);
-	line->own.present = &line->present;
-	line->own.sessions = &line->sessions;
-	line->own.freed = &line->freed;
+	line->own.line = &pool_line;
 	line->people = 0;
 }
 
 static void line_close(struct line *line)
 {
 	pool_join(&line->own, NULL, 1, 1, NULL);
-	present_fini(&line->present);
-	sessions_fini(&line->sessions);
 }
 
 static void set_people(struct line *line, uint32_t people)
 {
-	for (uint32_t key = 1; key <= PEOPLE_MAX; key++)
-		present_remove(&line->present, key, key);
-	for (uint32_t key = 1; key <= people; key++)
-		present_put(&line->present, key, key, UINT64_MAX);
 	line->people = people;
 }
 
@@ -348,6 +354,40 @@ static void shares_hold_on_two_levels(void **state)
 	pool_destroy(top);
 }
 
+// A pool that somebody else keeps: limits as they say, virtual times by who was admitted there.
+static void follows_who_keeps_it(void **state)
+{
+	(void)state;
+	const struct pool_limits limits = {.capacity = 10,
+		.rate_count = 10,
+		.rate_period_ms = 1000,
+		.burst = 8,
+		.all = {20, 60000},
+		.direct = {5, 60000}};
+	struct pool *parent = pool_create(&limits, NOW_MS);
+	struct row row = {.count = 1};
+	line_open(&row.lines[0], &no_limits);
+	struct pool *own = &row.lines[0].own;
+	pool_join(own, parent, 1, 2, NULL);
+	pool_follow(parent, 7, 4, 2, 1);
+	assert_int_equal(pool_free(own), 3);
+	assert_int_equal(pool_people(own), 2);
+	assert_int_equal(pool_people_direct(own), 1);
+	pool_follow(parent, 12, 4, 9, 9); // more than there are slots, and a quota of five
+	assert_int_equal(pool_free(own), 0);
+	assert_int_equal(pool_people(own), 4);
+	assert_int_equal(pool_people_direct(own), 4);
+	const struct pool before = *own;
+	pool_follow_admitted(own, 3, NOW_MS);
+	assert_int_equal(own->pass, before.pass + 3 * before.stride);
+	assert_int_equal(own->served, before.pass + 2 * before.stride);
+	pool_follow_admitted(own, 0, NOW_MS);
+	assert_int_equal(own->served, before.pass + 2 * before.stride);
+	assert_true(pool_admit_rate(own, NOW_MS + 1000) == 3);
+	line_close(&row.lines[0]);
+	pool_destroy(parent);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +400,7 @@ int main(void)
 		cmocka_unit_test(a_higher_class_is_waited_for),
 		cmocka_unit_test(one_who_returns_begins_with_the_others),
 		cmocka_unit_test(shares_hold_on_two_levels),
+		cmocka_unit_test(follows_who_keeps_it),
 	};
 	return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
 }

@@ -1,0 +1,13 @@
+// News: what others did. For member*.c alone.
+#pragma once
+
+#include "controlplane/cluster/member_inside.h"
+
+// Take one: the next in order, or an item of a page. Returns false if it is neither.
+bool member_news_take(struct member *m, const struct ledger_news *news);
+
+// A line stands so, as a view says that was asked for.
+void member_news_view(struct member *m, uint32_t line_id, const struct ledger_view *view);
+
+// See whether what was taken is in force on all workers, and begin the next barrier.
+void member_news_turn(struct member *m);
