@@ -433,8 +433,7 @@ static int wait_for_ledger(struct control *c)
 	struct appliance *a = c->appliance;
 	const uint64_t began_us = clock_monotonic_us();
 	uint64_t said_us = began_us;
-	while (a->status.appliance == LEDGER_MEMBERS_MAX || !a->has_begun ||
-		!shared_is_ready(a->shared)) {
+	while (!a->status.is_ready || !a->has_begun || !shared_is_ready(a->shared)) {
 		const uint64_t now_us = clock_monotonic_us();
 		if (shared_is_foreign(a->shared)) {
 			log_error("cluster.key_file: %s is not the key of this cluster",
