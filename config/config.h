@@ -72,7 +72,12 @@ enum config_event_order {
 };
 
 enum config_event_mode {
-	CONFIG_EVENT_MODE_ROOM, // the room's; behind it those of enum config_mode
+	CONFIG_EVENT_MODE_ROOM, // the room's
+	CONFIG_EVENT_MODE_AUTO,
+	CONFIG_EVENT_MODE_ALWAYS,
+	CONFIG_EVENT_MODE_OFF,
+	CONFIG_EVENT_MODE_REJECT,
+	CONFIG_EVENT_MODE_PEAK,
 };
 
 enum config_on_store_loss {
@@ -485,6 +490,10 @@ struct config_machine {
 	// and each file of codes, of which a long one takes more; NULL: nothing.
 	void (*turn)(void *context);
 	void *turn_context;
+	// The salt that was named for those who gather now before the doors of a room, in hex, and
+	// what time it is; NULL: none was. Without this function none was.
+	const char *(*named_salt)(void *context, const char *room, uint64_t *now_s);
+	void *named_salt_context;
 	struct config_bill bill; // no rows: memory is not checked
 };
 

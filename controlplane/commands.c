@@ -172,10 +172,16 @@ static int release(struct control *c, struct control_room *room, const char *arg
 
 static int set_salt(struct control *c, struct control_room *room, const char *argument, FILE *text)
 {
-	int ret = doors_salt(c, room, argument);
+	const char *named;
+	int ret = doors_salt(c, room, argument, &named);
 	if (ret == -EINVAL)
 		fprintf(text, "salt %s: want 1 to %u bytes in hex\n", argument,
 			DRAW_SALT_BYTES_MAX);
+	else if (ret == -EEXIST)
+		fprintf(text,
+			"salt %s: %s was named for those who gather already, and stands until "
+			"they are drawn\n",
+			argument, named);
 	else if (ret < 0)
 		fprintf(text, "nobody gathers in this room: there is no draw\n");
 	return ret < 0 ? FAILED : 0;
@@ -386,7 +392,7 @@ static int verify_one(struct control *c, const char *argument, FILE *text)
 	fprintf(text,
 		"%.8s...: room %s, draw %" PRIu64 ", h %016" PRIx64 ", place %" PRIu64
 		" of %" PRIu64 "\n",
-		argument, room->config->name, list->number, hash, place + 1, list->count);
+		argument, room->name, list->number, hash, place + 1, list->count);
 	return 0;
 }
 

@@ -37,7 +37,7 @@ static struct publish_room room_now(void *context, const struct config_room *con
 		.mode = is_lost ? GATE_MODE_REJECT : rooms_mode(room),
 		.message = has_said ? room->message : room->event->message,
 		.config = rooms_config(room),
-		.has_salt = doors_has_salt(room),
+		.has_salt = doors_salt_now(room) != NULL,
 		.opens_s = room->opens_s,
 		.gathers_s = room->gathers_s,
 		.line = room->line,
@@ -182,6 +182,8 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 	bill_machine(&machine);
 	machine.turn = turn_meanwhile;
 	machine.turn_context = c;
+	machine.named_salt = doors_named_salt;
+	machine.named_salt_context = c;
 	machine.password_error = machine.cluster_key_error = NULL; // read at start, as root
 	int ret = config_load(c->config_path, &machine, &next, report);
 	if (ret < 0) {

@@ -26,13 +26,14 @@ static bool last_forwarded(const struct http_head *head, uint8_t ip[16])
 	while (value.len > 0 && octet_is_space(value.at[0]))
 		value = span_from(value, 1);
 	char text[INET6_ADDRSTRLEN] = {0};
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	if (value.len >= sizeof(text))
 		return false;
 	memcpy(text, value.at, value.len);
-	memcpy(ip, mapped, sizeof(mapped));
-	return inet_pton(AF_INET, text, ip + sizeof(mapped)) == 1 ||
-	       inet_pton(AF_INET6, text, ip) == 1;
+	uint8_t v4[4];
+	if (inet_pton(AF_INET, text, v4) != 1)
+		return inet_pton(AF_INET6, text, ip) == 1;
+	ip_map(ip, v4);
+	return true;
 }
 
 static void source_of(const struct worker *w, const struct item *item, uint8_t ip[16])

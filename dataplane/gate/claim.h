@@ -31,7 +31,8 @@ struct claim {
 	uint32_t generation; // of that parked request, likewise
 	uint32_t poll_after; // s; CLAIM_CALLED: what the visitor will be told if the answer is
 			     // CLAIM_NEXT
-	uint64_t key; // CLAIM_CALLED, CLAIM_LEAVE; CLAIM_CODE, CLAIM_CODE_GONE: of the digest
+	uint64_t key; // CLAIM_CALLED; CLAIM_LEAVE, with GATHER_NUMBER if it is none; CLAIM_CODE,
+		      // CLAIM_CODE_GONE: of the digest
 	uint64_t visitor; // all but CLAIM_PASSED, CLAIM_CODE_GONE; CLAIM_LEAVE: of the ticket, or if
 			  // there is none of the pass
 	uint64_t session; // CLAIM_RENEW, CLAIM_END, CLAIM_LEAVE, CLAIM_GONE; as `key`

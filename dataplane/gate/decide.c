@@ -13,6 +13,7 @@
 #include "dataplane/gate/decide_tell.h"
 #include "dataplane/gate/decide_view.h"
 #include "dataplane/gate/ended.h"
+#include "dataplane/gate/gather.h"
 #include "dataplane/gate/place.h"
 #include "dataplane/http/head.h"
 
@@ -434,8 +435,6 @@ static bool claim_leave(struct decide_view *v)
 {
 	const struct token *pass = v->request->pass ? &v->request->pass->token : NULL;
 	const struct token *ticket = v->ticket ? &v->ticket->token : NULL;
-	if (v->is_gathered)
-		ticket = NULL; // it has no place that could be given back: its cookie goes
 	if (ticket && pass && pass->visitor == ticket->visitor)
 		ticket = NULL; // its session came from it, and it is used up with that
 	if (!ticket && !pass)
@@ -444,7 +443,9 @@ static bool claim_leave(struct decide_view *v)
 	v->out->claim = (struct claim){.kind = CLAIM_LEAVE,
 		.room = v->room->index,
 		.line_id = v->room->line_id,
-		.key = ticket ? ticket->key : 0,
+		.key = !ticket          ? 0
+		       : v->is_gathered ? GATHER_NUMBER | ticket->key
+					: ticket->key,
 		.visitor = ticket ? ticket->visitor : pass->visitor,
 		.session = pass ? pass->key : 0,
 		.expires = pass ? pass->expires : 0};

@@ -9,6 +9,7 @@
 
 #include "dataplane/gate/decide_code.h"
 
+#include "dataplane/gate/decide_gather.h"
 #include "dataplane/gate/decide_tell.h"
 #include "dataplane/gate/lane.h"
 #include "dataplane/http/head.h"
@@ -20,6 +21,23 @@ static void tell(struct decide_view *v, enum code_outcome outcome)
 	decide_tell_answer(v, DECIDE_INVITATION);
 	v->out->outcome = (uint8_t)outcome;
 	v->out->status.poll_after = MINUTE_S - v->in->now_s % MINUTE_S; // when the guard forgets
+}
+
+// Where somebody stands who needs no code: inside, in the lane, or where nobody waits.
+static void welcome(struct decide_view *v)
+{
+	const struct token *ticket = v->ticket ? &v->ticket->token : NULL;
+	const bool is_called = ticket && !v->is_gathered && ticket->key < v->threshold;
+	if (v->pass || v->room->mode == GATE_MODE_OFF)
+		decide_tell(v, STATUS_admitted, ticket, decide_tell_rest(v));
+	else if (!ticket) // it has lapsed meanwhile
+		decide_tell(v, STATUS_expired, NULL, decide_tell_rest(v));
+	else if (is_called && v->room->state == GATE_OPEN)
+		decide_tell(v, STATUS_next, ticket, decide_tell_next(v));
+	else
+		decide_gather_tell(v, ticket);
+	v->out->status.expires = v->pass ? v->pass->expires : 0;
+	decide_tell_answer(v, DECIDE_WELCOME);
 }
 
 static void honoured(
@@ -42,7 +60,7 @@ static void answered(
 	case CLAIM_HONOURED:
 		return honoured(v, enter);
 	case CLAIM_KNOWN:
-		return decide_tell_answer(v, DECIDE_WELCOME);
+		return welcome(v);
 	case CLAIM_UNKNOWN:
 		return tell(v, CODE_unknown);
 	case CLAIM_SPENT:
@@ -70,7 +88,7 @@ static void ask(struct decide_view *v)
 static void decide_sent(struct decide_view *v)
 {
 	if (v->pass || v->room->mode == GATE_MODE_OFF)
-		decide_tell_answer(v, DECIDE_WELCOME);
+		welcome(v);
 	else if (v->room->state == GATE_CLOSED)
 		decide_tell(v, STATUS_closed, NULL, decide_tell_rest(v));
 	else if (v->room->mode == GATE_MODE_REJECT)

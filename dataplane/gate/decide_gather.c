@@ -179,7 +179,8 @@ bool decide_gather_join(struct decide_view *v)
 
 void decide_gather_show(struct decide_view *v)
 {
-	const struct gather *gather = v->room->gather;
+	// Of the line that was asked for, whichever the visitor is in.
+	const struct gather *gather = v->request->whole->gather;
 	bool is_list = v->request->route == GATE_ROUTE_DRAW_KEYS;
 	if (gather && is_list)
 		v->out->list = atomic_load_explicit(&gather->shown, memory_order_acquire);

@@ -89,6 +89,24 @@ static bool read_host(const struct gate_map *map, const struct http_head *head, 
 	return true;
 }
 
+// LANE/draw and LANE/draw/keys of a room: what anybody may see of a lane. Endpoints of rooms have
+// no such names, so a lane may be called `draw` too.
+static enum gate_route read_lane_endpoint(
+	const struct gate_room *room, struct span endpoint, struct gate_request *request)
+{
+	const char *slash = endpoint.len ? memchr(endpoint.at, '/', endpoint.len) : NULL;
+	if (!slash)
+		return GATE_ROUTE_UNKNOWN;
+	const struct span name = {endpoint.at, slash - endpoint.at};
+	const struct span rest = span_from(endpoint, name.len + 1);
+	const bool is_list = span_is_equal(rest, SPAN("draw/keys"));
+	const struct gate_room *lane = lane_of_name(room, name);
+	if (!lane || (!is_list && !span_is_equal(rest, SPAN("draw"))))
+		return GATE_ROUTE_UNKNOWN;
+	request->room = lane;
+	return is_list ? GATE_ROUTE_DRAW_KEYS : GATE_ROUTE_DRAW;
+}
+
 // ROOM/status and the others; the room has to be one of this site.
 static enum gate_route read_endpoint(
 	const struct gate_map *map, struct span endpoint, struct gate_request *request)
@@ -121,7 +139,7 @@ static enum gate_route read_endpoint(
 			request->room = room;
 			return endpoints[i].route;
 		}
-	return GATE_ROUTE_UNKNOWN;
+	return read_lane_endpoint(room, span_from(endpoint, name.len + 1), request);
 }
 
 static bool has_fetch_metadata(const struct http_head *head)

@@ -35,8 +35,8 @@ enum gate_route {
 	GATE_ROUTE_GUARDED, // by `room`
 	GATE_ROUTE_STATUS, // /.sluice/ROOM/status
 	GATE_ROUTE_LEAVE, // /.sluice/ROOM/leave
-	GATE_ROUTE_DRAW, // /.sluice/ROOM/draw
-	GATE_ROUTE_DRAW_KEYS, // /.sluice/ROOM/draw/keys
+	GATE_ROUTE_DRAW, // /.sluice/ROOM/draw, of a lane /.sluice/ROOM/LANE/draw
+	GATE_ROUTE_DRAW_KEYS, // likewise draw/keys
 	GATE_ROUTE_CODE, // /.sluice/ROOM/code, of a room that takes codes
 	GATE_ROUTE_ASSET, // /.sluice/assets/NAME, of `asset`
 	GATE_ROUTE_HEALTH, // /.sluice/health, on any host

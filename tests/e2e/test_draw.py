@@ -211,10 +211,11 @@ def test_before_anybody_gathers(make, visitor):
     sluice = make(rooms=[doors(opens=opens, prequeue="10m")])
     one = visitor(sluice)
     answer = one.get("/derby/")
-    assert answer.headers["Sluice-State"] == "before" and one.ticket() is None
+    assert answer.headers["Sluice-State"] == "prequeue" and one.ticket() is None
     assert "0:59:" in answer.text or "1:00:00" in answer.text
     status = one.client.get("/derby/", headers=JSON).json()
-    assert status["state"] == "before" and status["opens"] == at and status["position"] is None
+    assert status["state"] == "prequeue" and status["opens"] == at and status["position"] is None
+    assert status["gathers"] == at - 600
     assert one.status().status_code == 401
     # The seed's hash is known long before: as soon as the store has the seed.
     wait_for(lambda: "commitment" in draw_of(one), 5)
@@ -224,7 +225,8 @@ def test_before_anybody_gathers(make, visitor):
 def test_doors_without_a_gathering(make, visitor):
     sluice = make(rooms=[doors(prequeue=0, capacity=5)])
     one = visitor(sluice)
-    assert one.get("/derby/").headers["Sluice-State"] == "before"
+    assert one.get("/derby/").headers["Sluice-State"] == "prequeue" and one.ticket() is None
+    assert one.client.get("/derby/", headers=JSON).json()["gathers"] is None
     sluice.config["sites"][0]["rooms"][0]["closes"] = moment(6)[0]
     open_soon(sluice)
     wait_for(lambda: one.get("/derby/").text.startswith("shop:"), 5, 0.1)
@@ -340,7 +342,7 @@ def test_an_event_overrides_its_room(make, visitor):
     sluice.write()
     sluice.cli("reload")
     newcomer = visitor(sluice)
-    wait_for(lambda: newcomer.get("/derby/").headers.get("Sluice-State") == "before", 8, 0.1)
+    wait_for(lambda: newcomer.get("/derby/").headers.get("Sluice-State") == "prequeue", 8, 0.1)
     assert "GALA" not in newcomer.get("/derby/").text
     now = sluice.show("room", "derby")
     assert (now["event"], now["mode"], now["capacity"]) == (None, "auto", 1)

@@ -68,6 +68,7 @@ static void test_who_has_no_use_for_one(void **state)
 	is_page(STATUS_rejected);
 	room.mode = GATE_MODE_OFF;
 	is_told(DECIDE_WELCOME, 0);
+	assert_int_equal(decision.status.state, STATUS_admitted);
 	room.mode = GATE_MODE_AUTO;
 	input.is_held = true;
 	is_told(DECIDE_UNAVAILABLE, 0);
@@ -77,6 +78,8 @@ static void test_who_has_no_use_for_one(void **state)
 	input.is_draining = false;
 	carry_pass(10, CARRY_COOKIE);
 	is_told(DECIDE_WELCOME, 0);
+	assert_int_equal(decision.status.state, STATUS_admitted);
+	assert_int_equal(decision.status.expires, request.pass->token.expires);
 	input.pass_has_ended = true;
 	run();
 	assert_int_equal(decision.action, DECIDE_CLAIM);
@@ -137,8 +140,17 @@ static void test_other_answers(void **state)
 {
 	(void)state;
 	input.answer = &answer;
-	answer.verdict = CLAIM_KNOWN;
+	answer.verdict = CLAIM_KNOWN; // and the ticket has lapsed meanwhile
 	is_told(DECIDE_WELCOME, 0);
+	assert_int_equal(decision.status.state, STATUS_expired);
+	carry_ticket(keys[7], CARRY_COOKIE);
+	is_told(DECIDE_WELCOME, 0);
+	assert_int_equal(decision.status.state, STATUS_waiting);
+	assert_int_equal(decision.status.position, 8);
+	request.token_count = 0;
+	carry_ticket(keys[FIRST_CALLED], CARRY_COOKIE);
+	is_told(DECIDE_WELCOME, 0);
+	assert_int_equal(decision.status.state, STATUS_next);
 	answer.verdict = CLAIM_UNKNOWN;
 	is_told(DECIDE_INVITATION, CODE_unknown);
 	answer.verdict = CLAIM_SPENT;
