@@ -98,7 +98,7 @@ enum ledger_kind {
 	LEDGER_READ, // `read`
 	// After the store has lost writes.
 	LEDGER_RESTORE, // `restore`
-	LEDGER_RESTORED, // all that this member knew has been written back
+	LEDGER_RESTORED, // `epoch`: all that this member knew has been written back
 	LEDGER_HOLD, // `hold`: a member's, as LEDGER_SLOTS
 	LEDGER_KINDS,
 };
@@ -169,7 +169,7 @@ enum ledger_verdict {
 // LEDGER_TAKEN: the visitor is not known: the session is entered whatever the limits say, and
 // counts as over if `expires` is past, so that its ticket is used. Known with this session, and it
 // has not ended: the later end counts. LEDGER_DONE. Known otherwise: LEDGER_LAPSED, the sender ends
-// its own.
+// its own. With this session and no key: it has this key from now on.
 struct ledger_claim {
 	uint64_t key; // called, leave, taken; 0: none
 	uint64_t visitor;
@@ -182,13 +182,15 @@ struct ledger_claim {
 // batches. What is not beyond the sender's last slot in this line is passed over, so who does not
 // know any more what it has sent begins with its first. `total` counts (the most that was said),
 // and then a slot below the reply's `final` is *late*: others have reckoned without it, and it is
-// not kept. While the store recovers none is late. What is left is kept until floor has passed it,
+// not kept. While the store recovers those that it had before (`is_again`) are not; others are to
+// be told after that. What is left is kept until floor has passed it,
 // and told by LEDGER_NEWS_SLOTS, so that every member merges the very same counts. A member's slots
 // stand before its claims in a batch. LEDGER_DONE.
 struct ledger_slots {
 	uint64_t held[LEDGER_SLOTS_MAX]; // slot << 24 | tickets in it, as place_entry.held
 	uint32_t count;
 	uint64_t total; // tickets the sender has minted in the line, ever, in closed slots
+	bool is_again; // the sender has told all of them before, and been answered
 };
 
 // LEDGER_HOLD: this member could not take a claim of `key` (ring full, batch full, answer late), so
@@ -297,6 +299,8 @@ struct ledger_read {
 // office), and `final` to this. Only while the store recovers, else LEDGER_REFUSED. Sessions are
 // written back by LEDGER_TAKEN, those that have ended by LEDGER_END after that, tickets given back
 // by LEDGER_LEAVE.
+//
+// LEDGER_RESTORED: LEDGER_DONE; LEDGER_REFUSED if the epoch is another one.
 struct ledger_restore {
 	uint64_t threshold, floor, floor_rank;
 	uint64_t fence;
@@ -318,6 +322,7 @@ struct ledger_entry {
 		struct ledger_gathered gathered;
 		struct ledger_read read;
 		struct ledger_restore restore;
+		uint64_t epoch; // LEDGER_RESTORED: the one for which it has written back
 		struct ledger_hold hold;
 	};
 };
@@ -362,10 +367,10 @@ struct ledger_batch {
 // # Recovery
 //
 // A ledger that never was written to by anybody (writes is 0 here and in the batch) takes the run
-// id as it is. Otherwise `epoch` counts up, and nobody is granted anything until LEDGER_RECOVER_MS
+// id as it is. Otherwise `epoch` grows, to TIME or by one, and nobody is granted anything until LEDGER_RECOVER_MS
 // have passed and every live member has sent LEDGER_RESTORED in this epoch. Then all buckets are
 // empty, all quotas of the period used up, and if a member that the ledger remembers (it has not
-// said goodbye) is not among them, whatever was free in a line or pool with a capacity counts as
+// said goodbye) is not among them, or is another incarnation than it remembers, whatever was free in a line or pool with a capacity counts as
 // taken for the longest session of the tree (`lost`), since it may have granted as much; where that
 // is without limit nothing was promised. Leases end.
 enum ledger_batch_verdict {
@@ -455,7 +460,7 @@ struct ledger_reply {
 	uint8_t number; // appliance number of the sender
 	uint8_t conductor; // appliance number; LEDGER_MEMBERS_MAX: none
 	uint64_t fence; // in force, or the last one that was
-	uint64_t epoch; // times that the store has lost writes
+	uint64_t epoch; // grows when the store has lost writes; 0: it never has
 	uint64_t writes; // counts batches taken
 	uint64_t cursor; // the last news in this reply, or as sent
 	uint64_t newest; // the last news there is

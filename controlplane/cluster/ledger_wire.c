@@ -88,7 +88,8 @@ static bool put_slots(struct ledger_wire_args *a, const struct ledger_entry *e)
 {
 	const struct ledger_slots *s = &e->slots;
 	return s->count > 0 && s->count <= LEDGER_SLOTS_MAX && put_line(a, e) &&
-	       put_words(a, s->held, s->count) && put_number(a, s->total);
+	       put_words(a, s->held, s->count) && put_number(a, s->total) &&
+	       put_number(a, s->is_again);
 }
 
 static bool put_config(struct ledger_wire_args *a, const struct ledger_entry *e)
@@ -184,6 +185,11 @@ static bool put_restore(struct ledger_wire_args *a, const struct ledger_entry *e
 	       put_number(a, r->floor_rank) && put_number(a, r->fence) && put_number(a, r->final);
 }
 
+static bool put_restored(struct ledger_wire_args *a, const struct ledger_entry *e)
+{
+	return put_number(a, e->epoch);
+}
+
 static bool put_entry(struct ledger_wire_args *args, const struct ledger_entry *entry)
 {
 	static bool (*const by_kind[])(struct ledger_wire_args *, const struct ledger_entry *) = {
@@ -207,7 +213,7 @@ static bool put_entry(struct ledger_wire_args *args, const struct ledger_entry *
 		[LEDGER_VIEW] = put_line,
 		[LEDGER_READ] = put_read,
 		[LEDGER_RESTORE] = put_restore,
-		[LEDGER_RESTORED] = put_nothing,
+		[LEDGER_RESTORED] = put_restored,
 		[LEDGER_HOLD] = put_hold,
 	};
 	static_assert(sizeof(by_kind) / sizeof(by_kind[0]) == LEDGER_KINDS, "one for each kind");

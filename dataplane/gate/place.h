@@ -107,7 +107,8 @@ struct place_line {
 	_Atomic(const struct draw_set *) drawn; // gatherings drawn, of this process: NULL when the
 						// file is opened; written: control
 	_Atomic(struct ranks *) ranks; // written: control, before is_shared
-	uint64_t reserved1;
+	_Atomic uint64_t told; // own tickets of slots below this one are in the ledger of a shared
+			       // line; written: control
 	_Atomic uint64_t inflow_used; // newcomers admitted in this calendar minute (quota.h);
 				      // written: control, before the grant
 

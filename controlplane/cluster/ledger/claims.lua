@@ -35,15 +35,19 @@ local function leave_present(line, place)
 	end
 end
 
+local function use_ticket(line)
+	if claim.key ~= NONE16 and claim.key >= line.floor then
+		call('ZADD', P .. 'c:' .. line.id, 0, claim.key .. claim.visitor)
+	end
+end
+
 local function enter_session(line, state, expires)
 	keep(line, {version = '1', state = state, session = claim.session, key = claim.key,
 		expires = expires, visitor = claim.visitor, rest = ''})
 	if state ~= OVER then
 		call('ZADD', P .. 'e:' .. line.id, text(expires * 1000 + SKEW_MS), claim.visitor)
 	end
-	if claim.key ~= NONE16 and claim.key >= line.floor then
-		call('ZADD', P .. 'c:' .. line.id, 0, claim.key .. claim.visitor)
-	end
+	use_ticket(line)
 end
 
 local function begin(line, is_direct)
@@ -249,7 +253,15 @@ local function taken()
 	end
 	local known = record_of(line, claim.visitor)
 	if known then
-		if known.session ~= claim.session or known.state ~= ACTIVE then
+		if known.session ~= claim.session then
+			return LAPSED
+		end
+		if known.key == NONE16 and claim.key ~= NONE16 then -- who said it first did not know it
+			known.key = claim.key
+			keep(line, known)
+			use_ticket(line)
+		end
+		if known.state ~= ACTIVE then
 			return LAPSED
 		end
 		if claim.expires > known.expires then

@@ -173,6 +173,9 @@ local function restore()
 end
 
 local function restored()
+	if number() ~= meta.epoch then
+		return REFUSED
+	end
 	self.restored = meta.epoch
 	return DONE
 end

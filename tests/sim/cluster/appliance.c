@@ -172,7 +172,11 @@ uint64_t appliance_now(const struct appliance *a, uint64_t world_ms)
 
 bool appliance_serves(const struct appliance *a)
 {
-	return a->state == APPLIANCE_UP && a->number < LEDGER_MEMBERS_MAX && a->is_clock_set;
+	struct member_status status;
+	if (a->state != APPLIANCE_UP)
+		return false;
+	member_status(a->member, &status);
+	return status.is_ready;
 }
 
 static void share_lines(struct appliance *a, uint64_t now)

@@ -67,7 +67,8 @@ struct appliance {
 	// Connection: what is to go out.
 	const struct ledger_batch *out; // the batch that was sent; NULL: none
 	uint64_t *random; // the world's
-	uint64_t heard_ms; // last reply, in the world
+	uint64_t heard_ms; // when the store last heard of it with all news in its hands, in the
+			   // world
 	uint32_t resyncs, recordings;
 	uint8_t records[16]; // last byte of record (1, id)
 };
@@ -83,7 +84,7 @@ void appliance_kill(struct appliance *a);
 // What it takes for cluster time.
 uint64_t appliance_now(const struct appliance *a, uint64_t world_ms);
 
-// Whether it draws tickets: it has a number.
+// Whether it serves people: it has a number, and has read what there is.
 bool appliance_serves(const struct appliance *a);
 
 void appliance_turn(struct appliance *a, uint64_t world_ms);

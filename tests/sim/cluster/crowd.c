@@ -122,6 +122,7 @@ static void slots(struct crowd *c, struct crowd_member *m, struct ledger_entry *
 		m->totals[line] += chance(c, 200) ? tickets : 0;
 	}
 	e->slots.total = m->totals[line];
+	e->slots.is_again = chance(c, 500);
 }
 
 static void threshold(struct crowd *c, struct ledger_entry *e)
@@ -252,6 +253,13 @@ static void restore(struct crowd *c, struct ledger_entry *e)
 		crowd_random(c, 40), crowd_random(c, 9), slot};
 }
 
+// Mostly of the epoch that there is.
+static void restored(struct crowd *c, const struct crowd_member *m, struct ledger_entry *e)
+{
+	*e = (struct ledger_entry){
+		.kind = LEDGER_RESTORED, .epoch = chance(c, 100) ? 3 : m->epoch};
+}
+
 static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e)
 {
 	const uint64_t what = crowd_random(c, 1000);
@@ -259,7 +267,7 @@ static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e
 	if (m->is_skewed && m->fence != 0 && chance(c, 300))
 		*e = (struct ledger_entry){.kind = LEDGER_CORRECTION, .correction_ms = c->ahead_ms};
 	else if (m->is_recovering && chance(c, 300))
-		e->kind = LEDGER_RESTORED;
+		restored(c, m, e);
 	else if (c->batches < CROWD_YOUNG && m->fence != 0 && chance(c, 600))
 		node(c, e); // first there must be something
 	else if (what < 600)
@@ -291,7 +299,7 @@ static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e
 		*e = (struct ledger_entry){
 			.kind = LEDGER_CONFIG, .line = e->line, .config = chance(c, 300) ? 9 : 7};
 	else
-		e->kind = LEDGER_RESTORED;
+		restored(c, m, e);
 }
 
 // --- batches
@@ -396,6 +404,7 @@ void crowd_reply(struct crowd *c, struct crowd_member *m, const char *bytes, siz
 	m->number = reply.number;
 	m->is_skewed = reply.is_skewed;
 	m->is_recovering = reply.is_recovering;
+	m->epoch = reply.epoch;
 	m->cursor = reply.cursor;
 	m->writes = reply.writes > m->writes ? reply.writes : m->writes;
 	m->fence = reply.conductor == reply.number ? reply.fence : 0;

@@ -300,6 +300,8 @@ static void taken(struct model *m, struct model_node *line, const struct ledger_
 	struct model_text *answer)
 {
 	struct model_visitor *known = known_of(line, claim->visitor);
+	if (known && known->session == claim->session && known->key == 0)
+		known->key = claim->key;
 	if (known && (known->session != claim->session || known->state != MODEL_ACTIVE)) {
 		say(answer, LEDGER_LAPSED);
 		return;

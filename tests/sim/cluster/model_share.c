@@ -36,7 +36,7 @@ static struct model_slots timely(
 	uint64_t *last = &line->last[m->self];
 	for (uint32_t i = 0; i < slots->count; i++) {
 		const uint64_t slot = slots->held[i] >> 24;
-		if (slot > *last && (slot >= m->final || m->is_recovering)) {
+		if (slot > *last && (slot >= m->final || (slots->is_again && m->is_recovering))) {
 			kept.held[kept.count++] = slots->held[i];
 			line->counted += slots->held[i] & 0xffffff;
 		}
@@ -538,7 +538,8 @@ static enum ledger_verdict restore(struct model *m, const struct ledger_entry *e
 
 static enum ledger_verdict restored(struct model *m, const struct ledger_entry *e)
 {
-	(void)e;
+	if (e->epoch != m->epoch)
+		return LEDGER_REFUSED;
 	m->members[m->self].restored = m->epoch;
 	return LEDGER_DONE;
 }
