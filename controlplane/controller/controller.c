@@ -264,10 +264,10 @@ bool controller_leave(struct controller *c, uint64_t key, uint64_t visitor, uint
 // is forgotten by the next tick, as having the smallest of keys.
 static void give_key(struct controller *c, uint32_t id, uint64_t key)
 {
-	const uint64_t visitor = keyset_visitor(&c->left, id);
-	keyset_remove(&c->left, id);
+	const uint64_t visitor = keyset_visitor(&c->call.left, id);
+	keyset_remove(&c->call.left, id);
 	key = key != 0 ? key : 1;
-	if (keyset_find(&c->left, key, visitor) == 0)
+	if (keyset_find(&c->call.left, key, visitor) == 0)
 		enter_left(c, key, visitor);
 }
 
@@ -275,11 +275,11 @@ void controller_drawn(struct controller *c, controller_drawn_fn *key_of, void *c
 {
 	uint64_t number = 0, key;
 	for (uint32_t i = 0; i < DRAWN_MAX; i++) {
-		const uint32_t id = keyset_from(&c->left, GATHER_NUMBER | number, 0);
+		const uint32_t id = keyset_from(&c->call.left, GATHER_NUMBER | number, 0);
 		if (id == 0)
 			return;
-		number = keyset_key(&c->left, id) & ~GATHER_NUMBER;
-		if (key_of(ctx, number, keyset_visitor(&c->left, id), &key))
+		number = keyset_key(&c->call.left, id) & ~GATHER_NUMBER;
+		if (key_of(ctx, number, keyset_visitor(&c->call.left, id), &key))
 			give_key(c, id, key);
 		else
 			number++; // as all of this one

@@ -185,7 +185,8 @@ static bool was_let_in(struct people *p, const struct person *v)
 	}
 	for (uint32_t i = 0; i < p->network->link_count; i++) {
 		struct appliance *a = appliance_of(p, i);
-		if (a->member && member_known_find(&a->member->known, a->lines[v->line].id, v->visitor))
+		if (a->member &&
+			member_known_find(&a->member->known, a->lines[v->line].id, v->visitor))
 			return true;
 	}
 	return false;

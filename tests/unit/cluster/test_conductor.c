@@ -115,8 +115,6 @@ static void hear(struct desk *d, const struct ledger_entry *e)
 			d->view.words = e->threshold.words;
 		}
 	}
-	if (e->kind == LEDGER_CORRECTION)
-		d->correction_ms = e->correction_ms;
 	if (e->kind == LEDGER_VIEW && e->line == LINE)
 		answer.view = d->view;
 	if (e->kind == LEDGER_ELECT && d->conductor_is != 0)
@@ -131,6 +129,7 @@ static void batch(struct desk *d)
 	d->count = conductor_entries(d->conductor, d->entries, CONDUCTOR_ENTRIES_MAX, d->now_ms);
 	d->now_ms += 10;
 	const int64_t raw_ms = (int64_t)sent_ms + 5 + d->raw_ahead_ms;
+	const int64_t time_ms = raw_ms + d->correction_ms; // before its entries
 	for (uint32_t i = 0; i < d->count; i++) {
 		if (d->entries[i].kind == LEDGER_CORRECTION)
 			d->correction_ms = d->entries[i].correction_ms;
@@ -141,7 +140,7 @@ static void batch(struct desk *d)
 		.conductor = d->conductor_is,
 		.fence = d->fence,
 		.raw_ms = (uint64_t)raw_ms,
-		.time_ms = (uint64_t)(raw_ms + d->correction_ms),
+		.time_ms = (uint64_t)time_ms,
 		.correction_ms = d->correction_ms};
 	conductor_reply(d->conductor, &reply, sent_ms, d->now_ms);
 	for (uint32_t i = 0; i < d->member_count; i++)
@@ -445,6 +444,49 @@ static void who_has_left_is_skipped(void **state)
 	desk_close(&d);
 }
 
+// Who came is looked for again at once where there were as many as an answer holds.
+static void who_came_is_asked_for_until_all_are_told(void **state)
+{
+	(void)state;
+	struct desk d;
+	desk_open(&d);
+	run(&d, 200);
+	d.view.came_count = LEDGER_CAME_MAX;
+	while (!said(&d, LEDGER_VIEW))
+		batch(&d);
+	batch(&d);
+	assert_non_null(said(&d, LEDGER_VIEW));
+	d.view.came_count = LEDGER_CAME_MAX - 1;
+	batch(&d);
+	batch(&d);
+	assert_null(said(&d, LEDGER_VIEW));
+	desk_close(&d);
+}
+
+// A line whose sibling has not been seen would take all that they share.
+static void nothing_is_called_before_all_are_seen(void **state)
+{
+	(void)state;
+	struct desk d;
+	desk_open(&d);
+	struct conductor_node nodes[60];
+	for (uint32_t i = 0; i < 59; i++)
+		nodes[i] = pool_node(100 + i, 0);
+	nodes[59] = line_node(&d);
+	nodes[0] = nodes[59];
+	nodes[59] = pool_node(100, 0);
+	assert_true(conductor_set_nodes(d.conductor, nodes, 60, d.now_ms));
+	bool is_seen = false, is_all_seen = false;
+	for (int i = 0; i < 10; i++) {
+		is_all_seen |= is_seen && said(&d, LEDGER_VIEW);
+		is_seen |= said(&d, LEDGER_VIEW) != NULL;
+		batch(&d);
+		assert_true(is_all_seen || !said(&d, LEDGER_THRESHOLD));
+	}
+	assert_int_equal(d.view.threshold_rank, 100);
+	desk_close(&d);
+}
+
 // --- floor
 
 // Everybody was called in the first turn; when the last turn is over floor passes them all.
@@ -645,6 +687,8 @@ int main(void)
 		cmocka_unit_test(more_are_released_by_who_is_in_office),
 		cmocka_unit_test(an_event_that_is_over_passes_everybody),
 		cmocka_unit_test(who_has_left_is_skipped),
+		cmocka_unit_test(who_came_is_asked_for_until_all_are_told),
+		cmocka_unit_test(nothing_is_called_before_all_are_seen),
 		cmocka_unit_test(floor_waits_for_turns_and_for_the_held),
 		cmocka_unit_test(floor_waits_for_a_member_that_is_unheard_of),
 		cmocka_unit_test(floor_does_not_wait_for_ever),
