@@ -15,7 +15,7 @@ static void check_gathers(struct reading *r, const struct config_room *room)
 }
 
 // Nor counts anybody the uses of a code yet that are made elsewhere.
-static void check_codes(struct reading *r, const struct config_room *room)
+static void check_lists(struct reading *r, const struct config_room *room)
 {
 	for (uint32_t i = 0; i < room->lanes.count; i++)
 		if (room->lanes.at[i].codes)
@@ -30,7 +30,7 @@ static void check_rooms(struct reading *r)
 	for (uint32_t i = 0; i < config->sites.count; i++)
 		for (uint32_t j = 0; j < config->sites.at[i].rooms.count; j++) {
 			check_gathers(r, &config->sites.at[i].rooms.at[j]);
-			check_codes(r, &config->sites.at[i].rooms.at[j]);
+			check_lists(r, &config->sites.at[i].rooms.at[j]);
 		}
 }
 

@@ -58,7 +58,7 @@ static void open_lists(struct control *c)
 	for (uint64_t now_us; (now_us = clock_monotonic_us()) < until_us; nanosleep(&pause, NULL)) {
 		const uint64_t now_ms = clock_at(&c->clock, now_us);
 		doors_turn(c, now_ms);
-		claims_turn(c->claims, NULL, 0, now_ms);
+		c->engine->turn(c, NULL, 0, now_ms);
 		publish_collect(&c->words);
 		if (!draws_is_late(c->draws))
 			return;

@@ -250,14 +250,14 @@ def test_capacity_is_exact(cluster):
 
     with concurrent.futures.ThreadPoolExecutor(24) as pool:
         work = [pool.submit(come, i) for i in range(24)]
-        time.sleep(7)
+        time.sleep(5)
         stop.set()
         for one in work:
             one.result()
     inside = {p["key"]: p for p in passes}.values()
     for second in range(min(p["issued"] for p in inside), max(p["expires"] for p in inside)):
         assert sum(p["issued"] <= second < p["expires"] for p in inside) <= 5
-    assert len(inside) >= 10
+    assert len(inside) >= 8
     for sluice in cluster.all():
         view = sluice.show("cluster")
         assert view["over_admitted_max"] == 0 and view["conflicts"] == []
@@ -325,7 +325,7 @@ def test_another_conducts(cluster):
     """kill -9 of the conductor: within 3 s there is another, and the line goes on."""
     name = cluster.all()[0].show("cluster")["conductor"]
     gone = cluster.at.pop(name)
-    people = [Wanderer(cluster, "next") for _ in range(4)]
+    people = [Wanderer(cluster, "next") for _ in range(3)]
     for one in people:
         one.get()
     threshold = cluster.all()[0].show("room", "next")["threshold"]
