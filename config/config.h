@@ -170,6 +170,7 @@ struct config_store {
 // This appliance among others.
 struct config_cluster {
 	const char *appliance;
+	const char *name; // of the cluster
 	uint64_t sync_ms;
 	const char *key_file;
 };

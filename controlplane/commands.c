@@ -4,8 +4,10 @@
 #include "controlplane/commands.h"
 
 #include "controlplane/admin/admin.h"
+#include "controlplane/appliance/appliance.h"
 #include "controlplane/codes/codes.h"
 #include "controlplane/doors.h"
+#include "controlplane/engine.h"
 #include "controlplane/invite.h"
 #include "controlplane/log.h"
 #include "controlplane/pages/message.h"
@@ -163,8 +165,10 @@ static int release(struct control *c, struct control_room *room, const char *arg
 		fprintf(text, "release %s: want a number from 1 to %u\n", argument, RELEASE_MAX);
 		return FAILED;
 	}
-	controller_release(room->controller, people, clock_at(&c->clock, clock_monotonic_us()));
-	return 0;
+	if (c->engine->release(c, room, people, clock_at(&c->clock, clock_monotonic_us())))
+		return 0;
+	fprintf(text, "the store cannot take it now; try again\n");
+	return FAILED;
 }
 
 static int set_salt(struct control *c, struct control_room *room, const char *argument, FILE *text)
@@ -237,6 +241,10 @@ static int command_room(
 			arguments[0]);
 		return FAILED;
 	}
+	if (c->appliance && !appliance_can_share(c)) {
+		fprintf(text, "the cluster's store is away: nothing has changed; try again\n");
+		return FAILED;
+	}
 	int ret = change_room(c, room, arguments[1], argument, &changes, text);
 	if (ret)
 		return ret;
@@ -273,6 +281,18 @@ static int say_secrets(int ret, FILE *text)
 	return ret < 0 ? FAILED : 0;
 }
 
+static int rotate(struct control *c, uint64_t now_s)
+{
+	return c->appliance ? appliance_rotate(c, longest_life_s(c), now_s)
+			    : secrets_rotate(c->secrets, longest_life_s(c), now_s);
+}
+
+static int revoke(struct control *c, uint8_t id, uint64_t now_s)
+{
+	return c->appliance ? appliance_revoke(c, id, now_s)
+			    : secrets_revoke(c->secrets, id, now_s);
+}
+
 static int command_secrets(
 	void *context, unsigned count, const char *const *arguments, json_t **data, FILE *text)
 {
@@ -283,25 +303,30 @@ static int command_secrets(
 		return 0;
 	}
 	if (count == 1 && strcmp(arguments[0], "rotate") == 0) {
-		int ret = secrets_rotate(c->secrets, longest_life_s(c), now_s);
+		int ret = rotate(c, now_s);
 		if (ret < 0)
 			return say_secrets(ret, text);
 		audit(c, "secrets rotate");
-		fprintf(text, "secret %d signs from now on\n", ret);
+		fprintf(text,
+			c->appliance ? "secret %d signs when all appliances have it\n"
+				     : "secret %d signs from now on\n",
+			ret);
 	} else if (count == 2 && strcmp(arguments[0], "revoke") == 0) {
 		if (!parse_number(arguments[1], SECRETS_MAX, &id) || id == 0) {
 			fprintf(text, "revoke %s: want the id of a secret\n", arguments[1]);
 			return FAILED;
 		}
-		int ret = secrets_revoke(c->secrets, (uint8_t)id, now_s);
+		int ret = revoke(c, (uint8_t)id, now_s);
 		if (ret < 0)
 			return say_secrets(ret, text);
 		audit(c, "secrets revoke");
 	} else {
 		return usage(text, "secrets rotate|list|revoke ID");
 	}
-	secrets_poll(c->secrets, now_s);
-	reload_snapshot(c);
+	if (!c->appliance) { // else with the news of it
+		secrets_poll(c->secrets, now_s);
+		reload_snapshot(c);
+	}
 	return 0;
 }
 

@@ -3,10 +3,12 @@
 
 #include "controlplane/reload.h"
 
+#include "controlplane/appliance/appliance.h"
 #include "controlplane/bill.h"
 #include "controlplane/certificates.h"
 #include "controlplane/codes/codes_lists.h"
 #include "controlplane/doors.h"
+#include "controlplane/engine.h"
 #include "controlplane/folders.h"
 #include "controlplane/log.h"
 #include "controlplane/publish.h"
@@ -29,8 +31,10 @@ static struct publish_room room_now(void *context, const struct config_room *con
 	struct control_room *room = rooms_find(context, config->name);
 	assert(room);
 	bool has_said = room->message[0] || !room->event;
+	const bool is_lost = config->on_store_loss == CONFIG_ON_STORE_LOSS_REJECT &&
+			     appliance_is_away(context, room);
 	return (struct publish_room){.state = rooms_state(room),
-		.mode = rooms_mode(room),
+		.mode = is_lost ? GATE_MODE_REJECT : rooms_mode(room),
 		.message = has_said ? room->message : room->event->message,
 		.config = rooms_config(room),
 		.has_salt = doors_salt_now(room) != NULL,
@@ -197,7 +201,7 @@ static int switch_over(struct control *c, struct codes_lists_reading *codes,
 		log_error("reload: %s; nothing has changed", strerror(-ret));
 		return ret;
 	}
-	if (claims_is_busy(c->claims)) { // asked last: there were turns meanwhile
+	if (c->engine->is_busy(c)) { // asked last: there were turns meanwhile
 		free_files(&files);
 		config_destroy(next);
 		log_error("reload: the store is busy; nothing has changed, try again");

@@ -2,7 +2,9 @@
 
 #include "controlplane/turn.h"
 
+#include "controlplane/appliance/appliance.h"
 #include "controlplane/doors.h"
+#include "controlplane/engine.h"
 #include "controlplane/lanes.h"
 #include "controlplane/log.h"
 #include "controlplane/publish.h"
@@ -27,19 +29,16 @@ static void take_refused(struct control *c, uint64_t now_ms)
 	for (unsigned i = 0; i < c->worker_count; i++) {
 		unsigned count = worker_take_refused(c->workers[i], refused);
 		for (unsigned j = 0; j < count; j++)
-			claims_refused(c->claims, refused[j].line_id, refused[j].key,
-				refused[j].poll_after, now_ms);
+			c->engine->refused(c, &refused[j], now_ms);
 	}
 }
 
 static uint32_t drain_rings(struct control *c)
 {
+	const uint32_t most = c->engine->room(c);
 	uint32_t count = 0;
-	if (claims_is_busy(c->claims))
-		return 0;
-	for (unsigned i = 0; i < c->worker_count; i++)
-		count += rings_pop_claims(
-			c->rings[i], &c->claims_buffer[count], CLAIMS_TURN_MAX - count);
+	for (unsigned i = 0; i < c->worker_count && count < most; i++)
+		count += rings_pop_claims(c->rings[i], &c->claims_buffer[count], most - count);
 	return count;
 }
 
@@ -59,7 +58,7 @@ void turn(struct control *c)
 	take_refused(c, now_ms);
 	doors_turn(c, now_ms);
 	uint32_t count = drain_rings(c);
-	claims_turn(c->claims, c->claims_buffer, count, now_ms);
+	c->engine->turn(c, c->claims_buffer, count, now_ms);
 	keep_places(c, now_ms);
 	publish_collect(&c->words);
 	if (now_us >= c->second_us + 1000000) {
@@ -77,8 +76,8 @@ void turn_last(struct control *c)
 	uint32_t count;
 	do {
 		count = drain_rings(c);
-		claims_turn(c->claims, c->claims_buffer, count,
-			clock_at(&c->clock, clock_monotonic_us()));
+		c->engine->turn(
+			c, c->claims_buffer, count, clock_at(&c->clock, clock_monotonic_us()));
 	} while (count > 0);
 }
 
@@ -175,7 +174,10 @@ static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms)
 	for (unsigned i = 0; i < c->worker_count; i++)
 		is_well &= watch_worker(c, i, now_us);
 	atomic_store_explicit(&c->words.is_unhealthy, !is_well, memory_order_relaxed);
-	watch_clock(c, now_us);
+	if (c->appliance)
+		appliance_second(c, now_ms); // which goes by the ledger's time
+	else
+		watch_clock(c, now_us);
 	watch_store(c, now_ms);
 	watch_origins(c, now_us);
 	rooms_keep(c, now_ms);

@@ -58,6 +58,7 @@
 #define LEDGER_NEWS_MAX 16384u // news kept; who is further behind reads the state anew
 #define LEDGER_NEWS_REPLY_MAX 256u // news in a reply
 #define LEDGER_PAGE_MAX 64u // items of a page of LEDGER_READ
+#define LEDGER_READS_MAX 32u // of those in a batch: with records a reply is below 16 MiB
 #define LEDGER_LATER_MS 700u // presence lasts this longer than twice the poll_after told
 #define LEDGER_CROWDED_MS 20000u // how long nobody behind a present who found no place is granted
 #define LEDGER_NEXT_MAX_S 10u // longest poll_after of LEDGER_NEXT
@@ -452,7 +453,7 @@ struct ledger_member {
 	uint8_t number; // of appliances in keys
 	bool is_live, is_restored;
 	bool has_left; // it said goodbye; else, if it is not live, it is unheard of
-	uint64_t closed; // as it said
+	uint64_t closed, applied; // as it said
 };
 
 enum ledger_news_kind {

@@ -524,7 +524,7 @@ static bool claim_leave(struct decide_view *v)
 		.key = !ticket          ? 0
 		       : v->is_gathered ? GATHER_NUMBER | ticket->key
 					: ticket->key,
-		.visitor = ticket ? ticket->visitor : 0,
+		.visitor = ticket ? ticket->visitor : pass->visitor,
 		.session = pass ? pass->key : 0,
 		.expires = pass ? pass->expires : 0};
 	return true;

@@ -43,16 +43,14 @@ static struct ledger_batch batch_of(const struct ledger_entry *entries, uint32_t
 
 static bool encode(const struct ledger_batch *batch, struct ledger_wire_args *args)
 {
-	return ledger_wire_batch(
-		batch, "sluice:{x}:", "ffffffffffffffffffffffffffffffffffffffff", args);
+	return ledger_wire_batch(batch, "sluice:{x}:", args);
 }
 
-static void a_batch_is_an_evalsha(void **state)
+static void a_batch_is_a_key_and_arguments(void **state)
 {
 	(void)state;
-	static const char *const expected[] = {"EVALSHA",
-		"ffffffffffffffffffffffffffffffffffffffff", "1", "sluice:{x}:", "a1",
-		"0000000000000abc", "7", "1764500000123", "3", "11", "10", "176450000012",
+	static const char *const expected[] = {"sluice:{x}:", "a1", "0000000000000abc", "7",
+		"1764500000123", "3", "11", "10", "176450000012",
 		"0123456789abcdef0123456789abcdef01234567", "99", "2", "1", "1", "0000dead",
 		"00000000000000aa", "00000000000000bb", "00000000000000cc", "0", "5"};
 	const struct ledger_entry called = {.kind = LEDGER_CALLED,
@@ -148,6 +146,11 @@ static void limits_of_the_header_hold(void **state)
 	assert_true(encode(&batch, &args));
 	batch.count++;
 	assert_false(encode(&batch, &args));
+	for (uint32_t i = 0; i <= LEDGER_READS_MAX; i++) {
+		entries[i] = (struct ledger_entry){.kind = LEDGER_READ};
+		batch = batch_of(entries, i + 1);
+		assert_int_equal(encode(&batch, &args), i < LEDGER_READS_MAX);
+	}
 
 	struct ledger_entry bad[] = {
 		{.kind = LEDGER_SLOTS, .slots = {.count = LEDGER_SLOTS_MAX + 1}},
@@ -301,14 +304,15 @@ static const struct {
 	const char *bytes;
 	bool is_member;
 } members[] = {
-	{"63 edge-1.tokyo_A 1 0 176450000012 1", true},
-	{"64 a 1 0 0 0", false},
-	{"0  1 0 0 0", false},
-	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0 0", true}, // 32
-	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0 0", false},
-	{"0 a/b 1 0 0 0", false},
-	{"0 a 1 0 0", false},
-	{"0 a 1 0 0 2", false},
+	{"63 edge-1.tokyo_A 1 0 176450000012 1 77", true},
+	{"64 a 1 0 0 0 0", false},
+	{"0  1 0 0 0 0", false},
+	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0 0 0", true}, // 32
+	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0 0 0", false},
+	{"0 a/b 1 0 0 0 0", false},
+	{"0 a 1 0 0 0", false},
+	{"0 a 1 0 0 2 0", false},
+	{"0 a 1 0 0 1 x", false},
 };
 
 static void members_are_checked(void **state)
@@ -380,7 +384,7 @@ static void slots_are_as_many_as_fit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_batch_is_an_evalsha),
+		cmocka_unit_test(a_batch_is_a_key_and_arguments),
 		cmocka_unit_test(every_kind_fits_its_bound),
 		cmocka_unit_test(limits_of_the_header_hold),
 		cmocka_unit_test(heads_are_checked),

@@ -313,6 +313,8 @@ static const struct text_case {
 	{"", "store_password_file", "redis.password", NULL, NULL},
 	{"cluster.", "appliance", "a1", NULL, NULL},
 	{"cluster.", "appliance", "a 1", "has other characters", NULL},
+	{"cluster.", "name", "events", NULL, NULL},
+	{"cluster.", "name", "ev{nts", "has other characters", NULL},
 	{"cluster.", "key_file", "cluster.key", NULL, NULL},
 	{"", "state", "/var/\x7f", "has control characters", NULL},
 	{"", "user", "sluice", NULL, NULL},
