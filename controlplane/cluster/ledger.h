@@ -325,6 +325,7 @@ struct ledger_entry {
 		struct ledger_restore restore;
 		uint64_t epoch; // LEDGER_RESTORED: the one for which it has written back
 		struct ledger_hold hold;
+		bool takes_came; // view: whether who came is told, which is once
 	};
 };
 
@@ -385,8 +386,8 @@ enum ledger_batch_verdict {
 
 // Of a line or of what lines share, in which case what only a line has is 0.
 //
-// Who came is told once, to the conductor, of whom nothing is told that was before its first
-// LEDGER_VIEW in office.
+// Who came is told once, to the conductor where its entry says so, and nothing that was before its
+// first such LEDGER_VIEW in office.
 struct ledger_view {
 	uint64_t threshold, floor, threshold_rank, floor_rank;
 	uint64_t first_present; // the smallest present key; UINT64_MAX: none
