@@ -18,7 +18,8 @@
 
 #define PREFIX "sluice:{twins}:"
 #define DUMP_EVERY 40u
-#define ARGS_MAX (LEDGER_WIRE_ARGS_BATCH + LEDGER_ENTRIES_MAX * LEDGER_WIRE_ARGS_ENTRY)
+#define ARGS_MAX \
+	(REDIS_SCRIPT_ARGS + LEDGER_WIRE_ARGS_BATCH + LEDGER_ENTRIES_MAX * LEDGER_WIRE_ARGS_ENTRY)
 #define TEXT_MAX (LEDGER_WIRE_BYTES_BATCH + LEDGER_ENTRIES_MAX * LEDGER_WIRE_BYTES_ENTRY)
 #define EMPTIED_EVERY 331u // batches: the store has lost everything
 
@@ -26,7 +27,7 @@ struct twins {
 	struct redis_server server;
 	struct model model;
 	struct crowd crowd;
-	char sha[LEDGER_WIRE_SHA_BYTES + 1];
+	char sha[REDIS_SHA_BYTES + 1];
 	uint64_t verdicts[LEDGER_KINDS][LEDGER_VERDICTS];
 };
 
@@ -49,7 +50,7 @@ static void load(struct twins *t)
 	model_print(&script, "%.*s%s%.*s", (int)before, ledger_wire_script, keys,
 		(int)(ledger_wire_script + ledger_wire_script_bytes - rest), rest);
 	redisReply *reply = say(t, 3, (const char *[]){"SCRIPT", "LOAD", script.at});
-	memcpy(t->sha, reply->str, LEDGER_WIRE_SHA_BYTES);
+	memcpy(t->sha, reply->str, REDIS_SHA_BYTES);
 	freeReplyObject(reply);
 	free(script.at);
 }
@@ -67,14 +68,14 @@ static redisReply *ask_redis(struct twins *t, const struct ledger_batch *batch)
 	static const char *argv[ARGS_MAX];
 	static size_t lengths[ARGS_MAX];
 	static char text[TEXT_MAX];
-	struct ledger_wire_args args = {.argv = argv,
-		.lengths = lengths,
-		.max = ARGS_MAX,
+	struct ledger_wire_args args = {.argv = argv + REDIS_SCRIPT_ARGS,
+		.lengths = lengths + REDIS_SCRIPT_ARGS,
+		.max = ARGS_MAX - REDIS_SCRIPT_ARGS,
 		.text = text,
 		.text_max = TEXT_MAX};
-	if (!ledger_wire_batch(batch, PREFIX, t->sha, &args))
+	if (!ledger_wire_batch(batch, PREFIX, &args))
 		abort();
-	return redis_server_do(&t->server, (int)args.count, argv, lengths);
+	return redis_server_run(&t->server, t->sha, argv, lengths, args.count);
 }
 
 static char *read_file(const char *path)
