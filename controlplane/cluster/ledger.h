@@ -136,7 +136,8 @@ enum ledger_verdict {
 //      the rate here and above: a session begins, LEDGER_GRANTED. The visitor is present no more.
 //   5. Else it is present until twice the poll_after told, or the larger one of the claim, and
 //      LEDGER_LATER_MS more: LEDGER_NEXT. present_max met: the largest gives way, is crowded out
-//      for LEDGER_CROWDED_MS, and nobody behind it is granted meanwhile. poll_after is 1 for
+//      for LEDGER_CROWDED_MS, and nobody behind it is granted meanwhile (of several, behind the
+//      smallest, until that time of its own is over). poll_after is 1 for
 //      holders of a reservation; else half (below a parent: a quarter) of the time in which
 //      `room_ahead` of the line's threshold serves those before it, 1 to LEDGER_NEXT_MAX_S.
 //
