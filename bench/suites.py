@@ -10,6 +10,7 @@ import signal
 import sys
 import traceback
 
+import suite_cluster
 import suite_crowd
 import suite_draw
 import suite_peers
@@ -17,12 +18,21 @@ import suite_polls
 import suite_tls
 from world import BUILD, Failure
 
-SUITES = {"crowd": suite_crowd, "draw": suite_draw, "peers": suite_peers, "polls": suite_polls,
+SUITES = {"cluster": suite_cluster, "crowd": suite_crowd, "draw": suite_draw, "peers": suite_peers, "polls": suite_polls,
           "tls": suite_tls}
 REPORT = BUILD / "bench" / "report.json"
 
 # Figures with something to reach: how the value compares, and with what.
 TO_REACH = {
+    "cluster.admitted_over": ("<=", 0),
+    "cluster.lost": ("<=", 0),
+    "cluster.propagation_p99_ms": ("<=", 50),
+    "cluster.takeover_s": ("<=", 3),
+    "cluster.step_arrivals_overtaken": ("<=", 0),
+    "cluster.step_places_double": ("<=", 0),
+    "cluster.step_positions_worse": ("<=", 0),
+    "cluster.step_second_over": ("<=", 0),
+    "cluster.step_minute_over": ("<=", 0),
     "crowd.rate_error": ("<", 0.05),
     "crowd.inversions": ("<=", 0),
     "crowd.sessions_max": ("<=", suite_crowd.CAPACITY),

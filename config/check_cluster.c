@@ -5,11 +5,33 @@
 
 #include "config/check.h"
 
-// The one place that refuses it, as long as appliances do not run together.
-static void check_version(struct reading *r)
+// Draws are made by one appliance, of those who gathered there; nobody joins their lists yet.
+static void check_gathers(struct reading *r, const struct config_room *room)
 {
-	reading_fail(r, r->config, "store", READING_WHOLE,
-		"is not supported by this version; allowed: embedded");
+	if (config_room_gathers(room))
+		reading_fail(r, room, "name", READING_WHOLE,
+			"draws places, which one appliance does alone; allowed: "
+			"with a shared store order: arrival and no prequeue");
+}
+
+// Nor counts anybody the uses of a code yet that are made elsewhere.
+static void check_lists(struct reading *r, const struct config_room *room)
+{
+	for (uint32_t i = 0; i < room->lanes.count; i++)
+		if (room->lanes.at[i].codes)
+			reading_fail(r, &room->lanes.at[i], "codes", READING_WHOLE,
+				"are used up by one appliance alone; allowed: with a shared store "
+				"links, headers and addresses");
+}
+
+static void check_rooms(struct reading *r)
+{
+	const struct config *config = r->config;
+	for (uint32_t i = 0; i < config->sites.count; i++)
+		for (uint32_t j = 0; j < config->sites.at[i].rooms.count; j++) {
+			check_gathers(r, &config->sites.at[i].rooms.at[j]);
+			check_lists(r, &config->sites.at[i].rooms.at[j]);
+		}
 }
 
 static void check_password(struct reading *r)
@@ -64,5 +86,5 @@ void check_cluster(struct reading *r)
 	}
 	check_password(r);
 	check_key(r);
-	check_version(r);
+	check_rooms(r);
 }

@@ -5,6 +5,8 @@
 //   pools.c      pools: what rooms share
 //   rooms.c      rooms: their controllers, and what commands changed
 //   doors.c      when rooms are open, and whose places are drawn
+//   engine.c     who decides about claims
+//   appliance/   one appliance of several
 //   turn.c       one turn: claims of all workers, answers, what is due each second
 //   publish.c    the snapshot
 //   resolve.c    names of origin servers
@@ -21,6 +23,7 @@
 #include "config/config.h"
 #include "controlplane/claims/claims.h"
 #include "controlplane/clock.h"
+#include "controlplane/controller/tally.h"
 #include "controlplane/draws/draws.h"
 #include "controlplane/faults.h"
 #include "controlplane/ports.h"
@@ -38,9 +41,13 @@
 #include "dataplane/worker.h"
 
 struct admin;
+struct appliance;
 struct certificates;
 struct codes;
 struct codes_lists;
+struct engine;
+struct moves;
+struct ranks;
 
 #define CONTROL_SERVERS_MAX 1024u // addresses of all origins
 #define CONTROL_TICK_MS 20 // at least so often; sooner when claims come
@@ -80,6 +87,12 @@ struct control_room {
 	uint64_t draws_total; // when last looked
 	uint8_t salt[DRAW_SALT_BYTES_MAX]; // of a command, for the next draw
 	uint8_t salt_bytes; // 0: that of the configuration
+
+	// Of a cluster (appliance/).
+	struct ranks *ranks; // of all appliances
+	bool was_away; // went by on_store_loss when last looked at
+	uint64_t admitted_at[TALLY_SECONDS]; // by the second: how many were admitted until then
+	double admit_rate; // by these
 };
 
 // What control remembers of a worker between looks.
@@ -106,12 +119,15 @@ struct control {
 	struct certificates *certificates;
 	struct place_file *places;
 	int places_error; // of the last turn; 0: none
+	const struct engine *engine; // who decides about claims
 	struct claims *claims;
+	struct appliance *appliance; // NULL: alone
 	struct draws *draws;
 	struct resolve *resolve;
 	struct admin *admin;
 	struct folders *folders; // pages
 	struct codes *codes; // that were used
+	struct moves *moves; // what for
 	struct codes_lists *codes_lists; // that are good
 
 	struct control_room *rooms; // by name, as in the snapshot; behind them lanes, by name

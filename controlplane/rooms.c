@@ -4,6 +4,7 @@
 #include "controlplane/rooms.h"
 
 #include "controlplane/doors.h"
+#include "controlplane/engine.h"
 #include "controlplane/log.h"
 #include "controlplane/pools.h"
 #include "controlplane/reload.h"
@@ -94,8 +95,8 @@ struct controller_limits rooms_limits(const struct control_room *room)
 	return limits;
 }
 
-// What one line may have: lines of a room with lanes share what the room has (pools.c).
-static struct controller_limits limits_of(const struct control_room *room)
+// Lines of a room with lanes share what the room has (pools.c).
+struct controller_limits rooms_line_limits(const struct control_room *room)
 {
 	struct controller_limits limits = rooms_limits(room);
 	if (room->config->lanes.count > 0) {
@@ -105,9 +106,7 @@ static struct controller_limits limits_of(const struct control_room *room)
 	return limits;
 }
 
-// Whether the mode keeps everybody from being called or admitted: the line stands still meanwhile,
-// and nobody's turn is over.
-static bool is_still(const struct control_room *room)
+bool rooms_is_still(const struct control_room *room)
 {
 	return rooms_mode(room) == GATE_MODE_OFF || rooms_mode(room) == GATE_MODE_REJECT;
 }
@@ -221,7 +220,7 @@ void rooms_give_back(struct control *c)
 static int begin_room(struct control *c, struct control_room *room)
 {
 	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
-	struct controller_limits limits = limits_of(room);
+	struct controller_limits limits = rooms_line_limits(room);
 	struct controller_bounds bounds = {.sessions_max = (uint32_t)c->started->sessions_max,
 		.present_max = (uint32_t)c->started->present_max,
 		.left_max = (uint32_t)c->started->left_max,
@@ -230,11 +229,20 @@ static int begin_room(struct control *c, struct control_room *room)
 	room->line = place_file_line(c->places, room->line_id);
 	if (!room->line)
 		return -ENOSPC;
+	int ret = c->engine->begin(c, room);
+	if (ret < 0)
+		return ret;
 	doors_restore(c, room);
 	place_begin(room->line, now_ms / PLACE_SLOT_MS);
 	keep(room, now_ms);
 	room->controller = controller_create(&limits, &bounds, room->line, now_ms);
 	return room->controller ? 0 : -ENOMEM;
+}
+
+static void end_room(struct control *c, struct control_room *room)
+{
+	controller_destroy(room->controller);
+	c->engine->end(room);
 }
 
 // Tell the claims of rooms and, behind them, of those of `also` that are not among them.
@@ -250,7 +258,7 @@ static void tell_claims(struct control *c, struct control_room *rooms, uint32_t 
 		told[told_count++] = (struct claims_room){.line_id = room->line_id,
 			.session_s = (uint32_t)rooms_config(room)->session_s,
 			.state = rooms_state(room),
-			.is_still = is_still(room),
+			.is_still = rooms_is_still(room),
 			.controller = room->controller,
 			.line = room->line};
 	}
@@ -258,12 +266,12 @@ static void tell_claims(struct control *c, struct control_room *rooms, uint32_t 
 }
 
 // Destroy the controllers of those rooms that are not among `kept`, and free the list.
-static void let_go(
-	struct control_room *rooms, uint32_t count, struct control_room *kept, uint32_t kept_count)
+static void let_go(struct control *c, struct control_room *rooms, uint32_t count,
+	struct control_room *kept, uint32_t kept_count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (!find_line(kept, kept_count, rooms[i].line_id))
-			controller_destroy(rooms[i].controller);
+			end_room(c, &rooms[i]);
 		doors_free(&rooms[i]);
 	}
 	free(rooms);
@@ -357,7 +365,7 @@ int rooms_set(struct control *c)
 	if (ret == 0 && (ret = begin_rooms(c, rooms, count)) < 0)
 		pools_drop(c, &pools);
 	if (ret < 0) {
-		let_go(rooms, count, before, before_count);
+		let_go(c, rooms, count, before, before_count);
 		return ret;
 	}
 	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
@@ -365,23 +373,24 @@ int rooms_set(struct control *c)
 		if (!rooms[i].draws)
 			doors_restore(c, &rooms[i]);
 		doors_look(c, &rooms[i], now_ms);
-		struct controller_limits limits = limits_of(&rooms[i]);
+		struct controller_limits limits = rooms_line_limits(&rooms[i]);
 		controller_set_limits(rooms[i].controller, &limits, now_ms);
 	}
 	c->rooms = rooms;
 	c->room_count = count;
 	tell_claims(c, rooms, count, NULL, 0);
-	let_go(before, before_count, rooms, count);
+	let_go(c, before, before_count, rooms, count);
 	pools_take(c, &pools);
+	c->engine->changed(c);
 	return 0;
 }
 
 // What its room allows now.
 static void tell_line(struct control *c, struct control_room *room)
 {
-	struct controller_limits limits = limits_of(room);
+	struct controller_limits limits = rooms_line_limits(room);
 	controller_set_limits(room->controller, &limits, clock_at(&c->clock, clock_monotonic_us()));
-	claims_set_state(c->claims, room->line_id, rooms_state(room), is_still(room));
+	claims_set_state(c->claims, room->line_id, rooms_state(room), rooms_is_still(room));
 	claims_set_session(c->claims, room->line_id, limits.session_s);
 }
 
@@ -395,6 +404,9 @@ void rooms_changed(struct control *c, struct control_room *room)
 	if (!store_put(c->store, &record))
 		log_error("room %s: the command is in force, but the store took no record of it",
 			room->config->name);
+	if (!c->engine->share(c, room))
+		log_error("room %s: the command is in force here; the others do not know of it",
+			room->config->name);
 	rooms_apply(c, room);
 	reload_snapshot(c);
 }
@@ -406,12 +418,13 @@ void rooms_apply(struct control *c, struct control_room *room)
 		if (&c->rooms[i] == room || c->rooms[i].room == room)
 			tell_line(c, &c->rooms[i]);
 	pools_changed(c, room);
+	c->engine->changed(c);
 }
 
 void rooms_destroy(struct control *c)
 {
 	for (uint32_t i = 0; i < c->room_count; i++) {
-		controller_destroy(c->rooms[i].controller);
+		end_room(c, &c->rooms[i]);
 		doors_free(&c->rooms[i]);
 	}
 	free(c->rooms);

@@ -35,6 +35,11 @@ const struct config_room *rooms_config(const struct control_room *room);
 extern const char *const rooms_state_names[GATE_BEFORE + 1];
 // What the room's configuration and mode allow: all its lines together.
 struct controller_limits rooms_limits(const struct control_room *room);
+// What one line may have.
+struct controller_limits rooms_line_limits(const struct control_room *room);
+// Whether the mode keeps everybody from being called or admitted: the line stands still meanwhile,
+// and nobody's turn is over.
+bool rooms_is_still(const struct control_room *room);
 
 // Words of the modes, by enum gate_mode.
 #define ROOMS_MODES (GATE_MODE_PEAK + 1)

@@ -9,12 +9,15 @@
 #include "controlplane/run.h"
 
 #include "controlplane/admin/admin.h"
+#include "controlplane/appliance/appliance.h"
 #include "controlplane/bill.h"
 #include "controlplane/certificates.h"
 #include "controlplane/codes/codes.h"
 #include "controlplane/codes/codes_lists.h"
+#include "controlplane/codes/moves.h"
 #include "controlplane/commands.h"
 #include "controlplane/doors.h"
+#include "controlplane/engine.h"
 #include "controlplane/folders.h"
 #include "controlplane/listeners.h"
 #include "controlplane/log.h"
@@ -38,13 +41,31 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
+#define LISTS_WAIT_US 2000000u // at a start, for the seeds of those who gather
 #define ORIGIN_IDLE_MAX 4096u // connections kept to one server, whatever origin.idle_max says
 #define FILES_MORE 192u // store, log, names, admin clients
 #define PARKED_MAX 3000u // of them with a request behind; fewer than a ring takes
 
 static int start(struct control *c, struct listeners *listeners);
+// Whoever comes in the first moments is not to find closed what should be open: seeds are saved and
+// lists opened before there are workers. A store that takes long is not waited for.
+static void open_lists(struct control *c)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	const uint64_t until_us = clock_monotonic_us() + LISTS_WAIT_US;
+	for (uint64_t now_us; (now_us = clock_monotonic_us()) < until_us; nanosleep(&pause, NULL)) {
+		const uint64_t now_ms = clock_at(&c->clock, now_us);
+		doors_turn(c, now_ms);
+		c->engine->turn(c, NULL, 0, now_ms);
+		publish_collect(&c->words);
+		if (!draws_is_late(c->draws))
+			return;
+	}
+}
+
 static int start_as_user(struct control *c, struct listeners *listeners);
 static void stop(struct control *c);
 static void drain_step(struct control *c);
@@ -56,6 +77,7 @@ int run(const char *config_path, struct config *config)
 	struct control *c = &control;
 	c->config_path = config_path;
 	c->config = c->started = config;
+	c->engine = &engine_alone;
 	c->wake_fd = -1;
 	reload_log_level(config);
 	int ret = start(c, &listeners);
@@ -165,12 +187,14 @@ static void take_clock(void *context, const struct store_record *record)
 		*last_ms = record->clock.ms;
 }
 
+// In a cluster it stands where it stood, until the ledger says what time it is.
 static int begin_clock(struct control *c)
 {
+	const bool is_alone = !appliance_is_wanted(c->config);
 	uint64_t last_ms = place_file_clock(c->places);
 	int ret = store_load(c->store, STORE_CLOCK, 1, take_clock, &last_ms);
-	clock_init(&c->clock, last_ms, clock_monotonic_us(), clock_system_ms());
-	if (c->clock.behind_ms < -CLOCK_STEP_MS)
+	clock_init(&c->clock, last_ms, clock_monotonic_us(), is_alone ? clock_system_ms() : 0);
+	if (is_alone && c->clock.behind_ms < -CLOCK_STEP_MS)
 		log_warning("the system's clock is %" PRId64
 			    " ms behind where cluster time had been",
 			-c->clock.behind_ms);
@@ -215,21 +239,33 @@ static int open_words(struct control *c)
 	return 0;
 }
 
-// Everything that was known when the last process ended.
+static int restore_keys(struct control *c)
+{
+	const uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
+	const uint64_t system_ms = clock_system_ms();
+	const uint64_t now_s = (now_ms > system_ms ? now_ms : system_ms) / 1000;
+	int ret = secrets_create(c->store, now_s, &c->secrets);
+	if (ret < 0)
+		return ret;
+	return tickets_create(c->store, now_s, &c->tickets);
+}
+
+// Everything that was known when the last process ended, and in a cluster what the others know.
 static int restore(struct control *c)
 {
-	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
 	struct claims_plan plan = claims_plan_of(c);
 	struct claims_seams seams = turn_seams;
 	struct claims_sets sets = {c->words.ended, c->words.left};
 	seams.ctx = c;
-	rooms_give_back(c);
-	int ret = secrets_create(c->store, now_ms / 1000, &c->secrets);
+	int ret = restore_keys(c);
 	if (ret < 0)
 		return ret;
-	if ((ret = tickets_create(c->store, now_ms / 1000, &c->tickets)) < 0)
+	if (appliance_is_wanted(c->config) &&
+		((ret = appliance_create(c)) < 0 || (ret = appliance_join(c)) < 0))
 		return ret;
-	if ((ret = codes_create(c->store, &c->codes)) < 0)
+	rooms_give_back(c);
+	if ((ret = codes_create(c->store, &c->codes)) < 0 ||
+		(ret = moves_create(c->store, &c->moves)) < 0)
 		return ret;
 	c->claims = claims_create(&plan, c->store, &sets, &seams);
 	if (!c->claims)
@@ -388,9 +424,8 @@ static int start_events(struct control *c)
 {
 	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
 	signal(SIGPIPE, SIG_IGN);
-	c->base = event_base_new();
 	c->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (!c->base || c->wake_fd < 0)
+	if (c->wake_fd < 0)
 		return -ENOMEM;
 	c->tick = event_new(c->base, -1, EV_PERSIST, on_tick, c);
 	c->wake = event_new(c->base, c->wake_fd, EV_READ | EV_PERSIST, on_wake, c);
@@ -412,6 +447,9 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 	certificates_warn_unreadable(c->config);
 	if ((ret = process_hide_memory()) < 0)
 		return ret;
+	c->base = event_base_new();
+	if (!c->base)
+		return -ENOMEM;
 	if ((ret = open_words(c)) < 0 || (ret = begin_clock(c)) < 0)
 		return ret;
 	if ((ret = restore(c)) < 0) {
@@ -428,7 +466,8 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 	resolve_set_config(c->resolve, c->config, trusts);
 	reload_snapshot(c);
 	// The lines' words say what can be granted before the first visitor asks.
-	claims_turn(c->claims, NULL, 0, clock_at(&c->clock, clock_monotonic_us()));
+	c->engine->turn(c, NULL, 0, clock_at(&c->clock, clock_monotonic_us()));
+	open_lists(c);
 	if ((ret = start_workers(c, listeners)) < 0)
 		return ret;
 	c->started_ms = clock_at(&c->clock, clock_monotonic_us());
@@ -474,6 +513,11 @@ static void drain_step(struct control *c)
 		busy += work_left(c, c->workers[i]);
 	if (busy > 0 && clock_monotonic_us() < c->drain_until_us)
 		return;
+	if (c->appliance) {
+		appliance_leave(c);
+		if (!appliance_has_left(c))
+			return;
+	}
 	if (busy > 0)
 		log_warning("drain: %u requests were cut", busy);
 	event_base_loopbreak(c->base);
@@ -508,12 +552,14 @@ static void stop(struct control *c)
 	if (c->words.quiescent)
 		publish_end(&c->words);
 	draws_destroy(c->draws);
+	appliance_destroy(c);
 	rooms_destroy(c);
 	claims_destroy(c->claims);
 	secrets_destroy(c->secrets);
 	tickets_destroy(c->tickets);
 	codes_destroy(c->codes);
-	codes_lists_free(c->codes_lists);
+	moves_destroy(c->moves);
+	codes_lists_free(c->codes_lists, NULL);
 	certificates_free(c->certificates);
 	store_close(c->store, clock_at(&c->clock, clock_monotonic_us()));
 	place_file_close(c->places);

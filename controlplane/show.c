@@ -2,10 +2,13 @@
 
 #include "controlplane/show.h"
 
+#include "controlplane/appliance/appliance.h"
 #include "controlplane/codes/codes.h"
 #include "controlplane/codes/codes_lists.h"
 #include "controlplane/control.h"
 #include "controlplane/controller/pool.h"
+#include "controlplane/doors.h"
+#include "controlplane/engine.h"
 #include "controlplane/log.h"
 #include "controlplane/rooms.h"
 #include "dataplane/gate/token.h"
@@ -76,7 +79,7 @@ json_t *show_rooms(struct control *c)
 	json_t *list = json_array();
 	for (uint32_t i = 0; i < c->room_count; i++) {
 		struct controller_view view;
-		controller_look(c->rooms[i].controller, now_ms(c), &view);
+		c->engine->look(c, &c->rooms[i], now_ms(c), &view);
 		append(list, room_line(c, &c->rooms[i], &view));
 	}
 	return list;
@@ -129,6 +132,8 @@ static void set_doors(json_t *all, const struct control_room *room)
 		event && event->closes_ms ? number(event->closes_ms / 1000) : json_null());
 	const bool has_windows = rooms_config(room)->order == CONFIG_ORDER_WINDOW;
 	set(all, "order", json_string(has_windows ? "window" : "arrival"));
+	const char *salt = doors_salt_now(room);
+	set(all, "salt", salt ? json_string(salt) : json_null());
 	set(all, "gathering", json_boolean(view.is_gathering));
 	set(all, "gathered", number(view.joined));
 	set(all, "drawn_waiting", number(view.drawn));
@@ -164,7 +169,7 @@ json_t *show_code(
 json_t *show_room(struct control *c, struct control_room *room)
 {
 	struct controller_view view;
-	controller_look(room->controller, now_ms(c), &view);
+	c->engine->look(c, room, now_ms(c), &view);
 	json_t *all = room_line(c, room, &view);
 	set(all, "path", json_string(room->config->path));
 	const struct config_lane *lane = room->lane;
@@ -185,7 +190,7 @@ json_t *show_room(struct control *c, struct control_room *room)
 	set(all, "ended", number(view.ended_total));
 	set(all, "expired", number(view.expired_total));
 	set(all, "overtakes", number(view.overtakes_total));
-	set(all, "passed_uncounted", number(claims_passed(c->claims, room->line_id)));
+	set(all, "passed_uncounted", number(c->engine->passed(c, room)));
 	set(all, "batch_left", limit(view.batch_left));
 	set(all, "inflow_left", limit(view.inflow_left));
 	set(all, "yield", json_real(view.yield));
@@ -323,6 +328,8 @@ json_t *show_counters(struct control *c)
 #define X(name, text) add_counter(list, "claims", #name, text, claims->name);
 	CLAIMS_COUNTERS(X)
 #undef X
+	if (c->appliance)
+		appliance_add_counters(c, list, add_counter);
 	const struct store_status *store = store_poll(c->store, now_ms(c));
 	add_counter(list, "store", "commits", "transactions written", store->commits_total);
 	add_counter(list, "store", "failures", "transactions that failed", store->failures_total);
@@ -403,8 +410,10 @@ json_t *show_origin(struct control *c)
 
 json_t *show_secrets(struct control *c)
 {
-	static const char *const states[] = {
-		[SECRETS_NEXT] = "next", [SECRETS_CURRENT] = "current", [SECRETS_OLD] = "old"};
+	static const char *const states[] = {[SECRETS_NEXT] = "next",
+		[SECRETS_CURRENT] = "current",
+		[SECRETS_OLD] = "old",
+		[SECRETS_TOLD] = "told"};
 	struct secrets_view views[SECRETS_MAX];
 	uint32_t count = secrets_list(c->secrets, views);
 	json_t *list = json_array();
@@ -422,6 +431,8 @@ json_t *show_secrets(struct control *c)
 
 json_t *show_cluster(struct control *c)
 {
+	if (c->appliance)
+		return appliance_show(c);
 	json_t *cluster = json_object();
 	set(cluster, "appliances", number(1));
 	set(cluster, "now", number(now_ms(c) / 1000));

@@ -2,9 +2,10 @@
 
 #include "controlplane/turn.h"
 
-#include "controlplane/codes/codes.h"
-#include "controlplane/codes/codes_lists.h"
+#include "controlplane/appliance/appliance.h"
 #include "controlplane/doors.h"
+#include "controlplane/engine.h"
+#include "controlplane/lanes.h"
 #include "controlplane/log.h"
 #include "controlplane/publish.h"
 #include "controlplane/reload.h"
@@ -28,19 +29,16 @@ static void take_refused(struct control *c, uint64_t now_ms)
 	for (unsigned i = 0; i < c->worker_count; i++) {
 		unsigned count = worker_take_refused(c->workers[i], refused);
 		for (unsigned j = 0; j < count; j++)
-			claims_refused(c->claims, refused[j].line_id, refused[j].key,
-				refused[j].poll_after, now_ms);
+			c->engine->refused(c, &refused[j], now_ms);
 	}
 }
 
 static uint32_t drain_rings(struct control *c)
 {
+	const uint32_t most = c->engine->room(c);
 	uint32_t count = 0;
-	if (claims_is_busy(c->claims))
-		return 0;
-	for (unsigned i = 0; i < c->worker_count; i++)
-		count += rings_pop_claims(
-			c->rings[i], &c->claims_buffer[count], CLAIMS_TURN_MAX - count);
+	for (unsigned i = 0; i < c->worker_count && count < most; i++)
+		count += rings_pop_claims(c->rings[i], &c->claims_buffer[count], most - count);
 	return count;
 }
 
@@ -60,7 +58,7 @@ void turn(struct control *c)
 	take_refused(c, now_ms);
 	doors_turn(c, now_ms);
 	uint32_t count = drain_rings(c);
-	claims_turn(c->claims, c->claims_buffer, count, now_ms);
+	c->engine->turn(c, c->claims_buffer, count, now_ms);
 	keep_places(c, now_ms);
 	publish_collect(&c->words);
 	if (now_us >= c->second_us + 1000000) {
@@ -78,8 +76,8 @@ void turn_last(struct control *c)
 	uint32_t count;
 	do {
 		count = drain_rings(c);
-		claims_turn(c->claims, c->claims_buffer, count,
-			clock_at(&c->clock, clock_monotonic_us()));
+		c->engine->turn(
+			c, c->claims_buffer, count, clock_at(&c->clock, clock_monotonic_us()));
 	} while (count > 0);
 }
 
@@ -176,7 +174,10 @@ static void each_second(struct control *c, uint64_t now_us, uint64_t now_ms)
 	for (unsigned i = 0; i < c->worker_count; i++)
 		is_well &= watch_worker(c, i, now_us);
 	atomic_store_explicit(&c->words.is_unhealthy, !is_well, memory_order_relaxed);
-	watch_clock(c, now_us);
+	if (c->appliance)
+		appliance_second(c, now_ms); // which goes by the ledger's time
+	else
+		watch_clock(c, now_us);
 	watch_store(c, now_ms);
 	watch_origins(c, now_us);
 	rooms_keep(c, now_ms);
@@ -227,52 +228,10 @@ static bool seam_barrier_passed(void *ctx, uint64_t token)
 	return rte_rcu_qsbr_check(c->words.quiescent, token, false) == 1;
 }
 
-// The lane of a room whose list has a code, from a number on; NULL: none.
-static const struct config_lane *lane_with(const struct control *c, const struct config_room *room,
-	const struct code_digest *digest, uint32_t *at, uint32_t *uses)
+static uint32_t seam_code(void *ctx, const struct claim *claim, uint64_t now_ms,
+	struct claim_answer *answer, struct store_record *records)
 {
-	while (*at < room->lanes.count) {
-		const struct config_lane *lane = &room->lanes.at[(*at)++];
-		const struct codes_list *list = codes_lists_of(c->codes_lists, lane);
-		*uses = list ? codes_list_uses(list, digest) : 0;
-		if (*uses > 0)
-			return lane;
-	}
-	return NULL;
-}
-
-// In the first of the lanes that have it and in which it is not spent.
-static bool use_code(struct control *c, const struct claim *claim, struct claim_answer *answer,
-	struct store_code *record)
-{
-	const struct control_room *room = rooms_find_line(c, claim->line_id);
-	const struct code_digest digest = {{claim->key, claim->session}};
-	const struct config_lane *lane;
-	uint32_t uses, at = 0;
-	if (!room)
-		return false;
-	answer->verdict = CLAIM_UNKNOWN;
-	while ((lane = lane_with(c, room->config, &digest, &at, &uses))) {
-		if (claim->expires != 0 && lane->line_id == claim->line_id) {
-			answer->verdict = CLAIM_KNOWN;
-			return false;
-		}
-		answer->lane_id = lane->line_id;
-		answer->verdict =
-			(uint8_t)codes_use(c->codes, lane->line_id, uses, &digest, record);
-		if (answer->verdict == CLAIM_HONOURED)
-			return true;
-	}
-	return false;
-}
-
-static bool seam_code(void *ctx, const struct claim *claim, struct claim_answer *answer,
-	struct store_code *record)
-{
-	struct control *c = ctx;
-	const struct code_digest digest = {{claim->key, claim->session}};
-	return answer ? use_code(c, claim, answer, record)
-		      : codes_give_back(c->codes, claim->expires, &digest, record);
+	return lanes_claim(ctx, claim, now_ms, answer, records);
 }
 
 static uint64_t seam_session_id(void *ctx)

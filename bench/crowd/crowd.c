@@ -47,6 +47,7 @@ static int make_members(struct crowd *crowd, uint32_t share)
 		member->twin = member->admission = CROWD_NOBODY;
 		member->is_tab = i >= crowd->visitor_count;
 		member->step = member->is_tab ? CROWD_OVER : CROWD_AWAY;
+		member->target = (uint8_t)(i % plan->target_count);
 		if (member->is_tab)
 			continue;
 		member->due_us = arrivals_us[share + i * plan->processes];

@@ -45,6 +45,7 @@ struct crowd_member {
 	bool is_tab;
 	bool comes; // when called
 	uint8_t failures; // in a row
+	uint8_t target; // of the plan, where it asks now
 	uint32_t pages_left;
 	uint32_t twin; // its tab, or the visitor of a tab; CROWD_NOBODY: none
 	uint32_t admission; // in the tally; CROWD_NOBODY: none
@@ -59,7 +60,8 @@ struct crowd_member {
 	struct crowd_cookie ticket, pass;
 	uint64_t key, session;
 	uint32_t pass_ends; // unix s
-	int64_t placed_us;
+	int64_t arrived_us, placed_us; // when it asked for a place, and had it
+	uint32_t position; // as first told; 0: not yet
 	int64_t present_from_us, present_to_us; // told `next`; 0: not
 };
 

@@ -43,6 +43,24 @@ static int by_placed(const void *a, const void *b)
 	return compare((*x)->placed_us, (*y)->placed_us);
 }
 
+static int by_end(const void *a, const void *b)
+{
+	const struct tally_admission *const *x = a, *const *y = b;
+	return compare((*x)->pass_ends, (*y)->pass_ends);
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct tally_place *x = a, *y = b;
+	return (x->key > y->key) - (x->key < y->key);
+}
+
+static int by_position(const void *a, const void *b)
+{
+	const struct tally_place *x = a, *y = b;
+	return compare(x->position, y->position);
+}
+
 static int by_time(const void *a, const void *b)
 {
 	return compare(*(const int64_t *)a, *(const int64_t *)b);
@@ -154,6 +172,52 @@ static void judge_held(const struct tally *tally, int64_t *ends, struct judge_fi
 	}
 }
 
+// The most passes that end within `seconds` on end; they are sorted by their ends.
+static uint64_t most_within(const struct tally_admission **order, uint32_t count, uint32_t seconds)
+{
+	uint64_t most = 0;
+	for (uint32_t i = 0, first = 0; i < count; i++) {
+		while (order[i]->pass_ends - order[first]->pass_ends >= seconds)
+			first++;
+		if (i + 1 - first > most)
+			most = i + 1 - first;
+	}
+	return most;
+}
+
+static void judge_windows(const struct tally *tally, const struct tally_admission **order,
+	struct judge_finding *finding)
+{
+	qsort(order, tally->admission_count, sizeof(*order), by_end);
+	finding->second_max = most_within(order, tally->admission_count, 1);
+	finding->window_max = most_within(order, tally->admission_count, JUDGE_WINDOW_S);
+}
+
+static uint64_t same_as_before(
+	struct tally_place *places, uint32_t count, int (*order)(const void *, const void *))
+{
+	uint64_t same = 0;
+	if (count > 0)
+		qsort(places, count, sizeof(*places), order);
+	for (uint32_t i = 1; i < count; i++)
+		same += order(&places[i - 1], &places[i]) == 0;
+	return same;
+}
+
+// Leaves the places in the order of their keys.
+static void judge_places(struct tally *tally, struct judge_finding *finding)
+{
+	struct tally_place *places = tally->places;
+	int64_t latest_us = INT64_MIN; // arrival of anybody with a smaller key
+	finding->places_double = same_as_before(places, tally->place_count, by_position);
+	finding->places_double += same_as_before(places, tally->place_count, by_key);
+	for (uint32_t i = 0; i < tally->place_count; i++) {
+		finding->arrivals_overtaken += latest_us > places[i].placed_us + JUDGE_APART_US;
+		if (places[i].arrived_us > latest_us)
+			latest_us = places[i].arrived_us;
+	}
+}
+
 bool judge_run(
 	struct tally *tally, const struct judge_limits *limits, struct judge_finding *finding)
 {
@@ -166,6 +230,7 @@ bool judge_run(
 	int64_t *ends = calloc(people, sizeof(*ends));
 	*finding = (struct judge_finding){0};
 	const bool could = begun.presences && begun.sessions && order && ends;
+	judge_places(tally, finding);
 	if (could && tally->admission_count > 0) {
 		if (tally->presence_count > 0)
 			qsort(tally->presences, tally->presence_count, sizeof(*tally->presences),
@@ -175,6 +240,7 @@ bool judge_run(
 		judge_order(tally, limits, &begun, order, finding);
 		judge_rate(tally, order, finding);
 		judge_held(tally, ends, finding);
+		judge_windows(tally, order, finding);
 	}
 	free(begun.presences);
 	free(begun.sessions);

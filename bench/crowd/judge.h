@@ -21,6 +21,13 @@
 // Held. A session is held for certain from when the pass arrived until the request that ends it is
 // sent.
 //
+// Order of arrival. Of two visitors, one asked for a place more than JUDGE_APART_US after the other
+// had got one, and was given the smaller key: the latter has been overtaken. Two of one key, or of
+// one position, are one too many.
+//
+// Windows. Sessions of one length end as many seconds later as they began, so the ends of passes
+// say by sluice's own clock how many began in each second, and in each 60 on end.
+//
 // Rate. Ticket holders let in, over the time in which at least one visitor who came when called
 // held a ticket and was not yet let in.
 #pragma once
@@ -28,6 +35,9 @@
 #include <stdint.h>
 
 #include "bench/crowd/tally.h"
+
+#define JUDGE_APART_US 50000 // appliances may differ by a slot and by their clocks
+#define JUDGE_WINDOW_S 60u
 
 struct judge_limits {
 	double rate, burst; // people a second, people; rate 0: no limit
@@ -41,6 +51,9 @@ struct judge_finding {
 	uint64_t held_max; // sessions at once
 	double waiting_s; // in which somebody waited
 	uint64_t waiting_admitted; // called, in that time
+	uint64_t arrivals_overtaken; // visitors whom a later arrival stands before
+	uint64_t places_double; // keys, or positions, that somebody else has too
+	uint64_t second_max, window_max; // sessions begun in a second, and in JUDGE_WINDOW_S
 };
 
 // Judge a whole run. Sorts the lists of the tally. Returns false when memory is short.

@@ -15,9 +15,11 @@ static const char usage[] =
 	"usage: crowd --target ADDRESS:PORT [options]\n"
 	"\n"
 	"  --target ADDRESS:PORT  where sluice listens; an address of this machine or a private "
-	"one\n"
+	"one;\n"
+	"                         again for each appliance of a cluster, up to 16\n"
+	"  --roam SHARE           chance that a request goes to another target (default 0.2)\n"
 	"  --yes-it-is-mine       any other address\n"
-	"  --host NAME            for the Host field (default: the target as given)\n"
+	"  --host NAME            for the Host field (default: the first target as given)\n"
 	"  --path PATH            a page of the room, ending with a slash (default /derby/)\n"
 	"  --room NAME            (default derby)\n"
 	"  --visitors N           (default 100)\n"
@@ -42,6 +44,7 @@ static const char usage[] =
 
 enum choice {
 	OPTION_TARGET = 1,
+	OPTION_ROAM,
 	OPTION_MINE,
 	OPTION_HOST,
 	OPTION_PATH,
@@ -68,6 +71,7 @@ enum choice {
 
 static const struct option options[] = {
 	{"target", required_argument, NULL, OPTION_TARGET},
+	{"roam", required_argument, NULL, OPTION_ROAM},
 	{"yes-it-is-mine", no_argument, NULL, OPTION_MINE},
 	{"host", required_argument, NULL, OPTION_HOST},
 	{"path", required_argument, NULL, OPTION_PATH},
@@ -194,7 +198,10 @@ static bool take(int option, const char *value, struct plan *plan)
 	case OPTION_TARGET:
 		if (!plan->host)
 			plan->host = value;
-		return read_peer(value, &plan->target);
+		return plan->target_count < PLAN_TARGETS_MAX &&
+		       read_peer(value, &plan->targets[plan->target_count++]);
+	case OPTION_ROAM:
+		return read_number(value, 1, &plan->roam);
 	case OPTION_HOST:
 		return read_text(value, &plan->host);
 	case OPTION_PATH:
@@ -238,12 +245,14 @@ static bool take(int option, const char *value, struct plan *plan)
 
 static enum plan_result check(struct plan *plan, bool is_mine)
 {
-	if (plan->target.bytes == 0) {
+	if (plan->target_count == 0) {
 		fputs(usage, stderr);
 		return PLAN_WRONG;
 	}
-	if (!is_mine && !is_near(&plan->target)) {
-		fprintf(stderr, "crowd: the target is neither of this machine nor private; "
+	for (uint32_t i = 0; i < plan->target_count && !is_mine; i++) {
+		if (is_near(&plan->targets[i]))
+			continue;
+		fprintf(stderr, "crowd: a target is neither of this machine nor private; "
 				"say --yes-it-is-mine if it is yours\n");
 		return PLAN_WRONG;
 	}
@@ -257,6 +266,7 @@ enum plan_result plan_read(int argc, char **argv, struct plan *plan)
 	bool is_mine = false;
 	*plan = (struct plan){.path = "/derby/",
 		.room = "derby",
+		.roam = 0.2,
 		.visitors = 100,
 		.over_s = 1,
 		.shop_s = 1,

@@ -9,6 +9,7 @@
 
 #define PLAN_VISITORS_MAX 4000000u
 #define PLAN_PROCESSES_MAX 64u
+#define PLAN_TARGETS_MAX 16u
 #define PLAN_TEXT_MAX 255u // of host, path, room
 
 enum plan_leave {
@@ -24,7 +25,9 @@ struct plan_peer {
 };
 
 struct plan {
-	struct plan_peer target; // sluice
+	struct plan_peer targets[PLAN_TARGETS_MAX]; // sluice: appliances of one line
+	uint32_t target_count;
+	double roam; // chance that a request goes to another of them, 0 to 1
 	struct plan_peer shop; // the origin's own port, for what is not to go through sluice
 	const char *host, *path, *room; // the path ends with a slash
 	uint32_t visitors;

@@ -88,6 +88,13 @@ void report_print(const struct plan *plan, const struct tally *tally,
 		"grants before present visitors of smaller keys, beyond the reservations");
 	put(&p, "overtakes", (double)finding->overtakes, "the same, reservations or not");
 	put(&p, "overtaken_max", (double)finding->overtaken_max, "visitors overtaken by one grant");
+	put(&p, "arrivals_overtaken", (double)finding->arrivals_overtaken,
+		"visitors whom somebody stands before who came more than 50 ms later");
+	put(&p, "places_double", (double)finding->places_double,
+		"keys or positions that somebody else has too");
+	put(&p, "places_told", tally->place_count, "visitors who were told a position");
+	put(&p, "second_max", (double)finding->second_max, "sessions begun in a second");
+	put(&p, "window_max", (double)finding->window_max, "sessions begun in 60 seconds on end");
 	put(&p, "held_max", (double)finding->held_max, "sessions at once, as the crowd saw them");
 	const double rate = finding->waiting_s > 0
 				    ? (double)finding->waiting_admitted / finding->waiting_s

@@ -7,9 +7,27 @@
 #include <stdlib.h>
 
 #include "bench/crowd/answer.h"
+#include "bench/crowd/random.h"
 #include "bench/crowd/visit.h"
 
 static void open_link(struct crowd *crowd, uint32_t id);
+
+// A member whose appliance does not answer tries the next one, as a load balancer would have it do.
+static void turn_to_next(struct crowd *crowd, uint32_t id)
+{
+	struct crowd_member *member = &crowd->members[id];
+	member->target = (uint8_t)((member->target + 1u) % crowd->plan->target_count);
+}
+
+// Another appliance, now and then: nobody comes back to where they were by themselves.
+static void roam(struct crowd *crowd, uint32_t id)
+{
+	const struct plan *plan = crowd->plan;
+	if (plan->target_count == 1 || random_share(&crowd->random) >= plan->roam)
+		return;
+	crowd->members[id].target = (uint8_t)(random_next(&crowd->random) % plan->target_count);
+	links_close(&crowd->links, id);
+}
 
 static void forget(struct crowd_member *member)
 {
@@ -22,6 +40,8 @@ static void fail(struct crowd *crowd, uint32_t id, uint64_t *reason)
 {
 	++*reason;
 	crowd->tally->errors++;
+	if (!crowd->members[id].is_at_shop)
+		turn_to_next(crowd, id);
 	talk_end(crowd, id);
 	visit_failed(crowd, id);
 }
@@ -55,7 +75,8 @@ static void open_link(struct crowd *crowd, uint32_t id)
 	member->is_at_shop = member->asked == REQUEST_TELL;
 	crowd->tally->reconnects += member->is_reused;
 	member->is_reused = member->is_sent = false;
-	const struct plan_peer *to = member->is_at_shop ? &crowd->plan->shop : &crowd->plan->target;
+	const struct plan_peer *to =
+		member->is_at_shop ? &crowd->plan->shop : &crowd->plan->targets[member->target];
 	const struct sockaddr *address = (const struct sockaddr *)&to->address;
 	if (links_open(&crowd->links, id, address, to->bytes) < 0)
 		fail(crowd, id, &crowd->tally->error_connect);
@@ -74,6 +95,8 @@ void talk_ask(struct crowd *crowd, uint32_t id, enum request request)
 	histogram_add(&crowd->tally->late_us, crowd->now_us - member->due_us);
 	if (member->is_at_shop != (request == REQUEST_TELL))
 		links_close(&crowd->links, id);
+	else if (request != REQUEST_TELL)
+		roam(crowd, id);
 	member->is_reused = crowd->links.links[id].state == LINK_OPEN;
 	if (member->is_reused)
 		send_request(crowd, id);

@@ -10,6 +10,7 @@ void tally_fini(struct tally *tally)
 {
 	free(tally->admissions);
 	free(tally->presences);
+	free(tally->places);
 }
 
 // Make room for one more. Returns false when memory is short.
@@ -47,6 +48,16 @@ void tally_presence(struct tally *tally, const struct tally_presence *presence)
 	tally->presences[tally->presence_count++] = *presence;
 }
 
+void tally_place(struct tally *tally, const struct tally_place *place)
+{
+	if (!make_room((void **)&tally->places, tally->place_count, &tally->place_room,
+		    sizeof(*place))) {
+		tally->unrecorded++;
+		return;
+	}
+	tally->places[tally->place_count++] = *place;
+}
+
 static bool write_list(const void *list, uint32_t count, size_t bytes, FILE *file)
 {
 	return count == 0 || fwrite(list, bytes, count, file) == count;
@@ -59,6 +70,7 @@ bool tally_write(const struct tally *tally, FILE *file)
 		       file) &&
 	       write_list(
 		       tally->presences, tally->presence_count, sizeof(*tally->presences), file) &&
+	       write_list(tally->places, tally->place_count, sizeof(*tally->places), file) &&
 	       fflush(file) == 0;
 }
 
@@ -85,6 +97,12 @@ static bool add_lists(struct tally *tally, const struct tally *other, FILE *file
 		if (fread(&presence, sizeof(presence), 1, file) != 1)
 			return false;
 		tally_presence(tally, &presence);
+	}
+	for (uint32_t i = 0; i < other->place_count; i++) {
+		struct tally_place place;
+		if (fread(&place, sizeof(place), 1, file) != 1)
+			return false;
+		tally_place(tally, &place);
 	}
 	return true;
 }

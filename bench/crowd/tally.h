@@ -27,6 +27,7 @@
 	X(lost_expired, "  a poll said that the turn is over") \
 	X(lost_ticket, "  were given another place") \
 	X(lost_pass, "  the pass was not taken before its end") \
+	X(positions_worse, "polls told a larger position than the first") \
 	X(tabs, "second tabs opened") \
 	X(tabs_admitted, "of these, admitted") \
 	X(tabs_other_session, "of these, to another session than the visitor's") \
@@ -42,7 +43,7 @@
 	X(error_answer, "  an answer that is not HTTP") \
 	X(error_status, "  an answer that was not to be expected") \
 	X(error_origin, "  502, 503 or 504 in the shop") \
-	X(unrecorded, "admissions or calls for which there was no memory")
+	X(unrecorded, "admissions, calls or places for which there was no memory")
 
 // What takes how long, from when it was meant to be sent until the answer was there.
 #define TALLY_TIMES(X) \
@@ -59,6 +60,7 @@ struct tally_admission {
 	int64_t placed_us; // got the place
 	int64_t asked_us, granted_us; // sent the request that was granted; had its answer
 	int64_t ended_us; // began to end the session; INT64_MAX: not seen to end
+	uint32_t pass_ends; // unix s, of the first pass
 };
 
 // One stretch in which a called visitor was present: told `next`, and its next poll neither sent
@@ -66,6 +68,13 @@ struct tally_admission {
 struct tally_presence {
 	uint64_t key;
 	int64_t from_us, to_us;
+};
+
+// One visitor who was told a position.
+struct tally_place {
+	uint64_t key;
+	uint32_t position;
+	int64_t arrived_us, placed_us; // asked for a place; had it
 };
 
 struct tally {
@@ -77,7 +86,9 @@ struct tally {
 #undef X
 	struct tally_admission *admissions;
 	struct tally_presence *presences;
+	struct tally_place *places;
 	uint32_t admission_count, admission_room, presence_count, presence_room;
+	uint32_t place_count, place_room;
 };
 
 // All zero is empty. Frees what it holds.
@@ -87,6 +98,7 @@ void tally_fini(struct tally *tally);
 // UINT32_MAX.
 uint32_t tally_admit(struct tally *tally, const struct tally_admission *admission);
 void tally_presence(struct tally *tally, const struct tally_presence *presence);
+void tally_place(struct tally *tally, const struct tally_place *place);
 
 // Hand a tally to another process of the same program through a file. Returns false on failure.
 bool tally_write(const struct tally *tally, FILE *file);

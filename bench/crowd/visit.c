@@ -128,6 +128,7 @@ static void arrive(struct crowd *crowd, struct crowd_member *member)
 		.comes = random_share(&crowd->random) >= crowd->plan->no_show,
 		.twin = CROWD_NOBODY,
 		.admission = CROWD_NOBODY,
+		.target = member->target,
 		.due_us = due_us};
 	crowd->tally->arrived++;
 }
@@ -266,6 +267,7 @@ static void admit(struct crowd *crowd, struct crowd_member *member)
 		.placed_us = member->placed_us,
 		.asked_us = member->sent_us,
 		.granted_us = crowd->now_us,
+		.pass_ends = member->pass_ends,
 		.ended_us = INT64_MAX,
 	};
 	const struct crowd_member *twin =
@@ -340,6 +342,7 @@ static void open_tab(struct crowd *crowd, uint32_t id)
 		.admission = CROWD_NOBODY,
 		.ticket = member->ticket,
 		.key = member->key,
+		.target = member->target,
 		.placed_us = member->placed_us};
 	set_step(tab, CROWD_WAITING);
 	member->twin = tab_id;
@@ -353,6 +356,7 @@ static void join_line(struct crowd *crowd, uint32_t id, const struct answer *ans
 	struct crowd_member *member = &crowd->members[id];
 	crowd->tally->queued++;
 	member->key = ticket->key;
+	member->arrived_us = member->sent_us;
 	member->placed_us = crowd->now_us;
 	if (!member->comes) {
 		end_visit(crowd, id, &crowd->tally->no_shows);
@@ -415,12 +419,27 @@ static void on_admitted(struct crowd *crowd, uint32_t id)
 	do_at(crowd, id, crowd->now_us);
 }
 
+// The first position is the visitor's place; a later one that is larger is a place that got worse.
+static void hear_position(struct crowd *crowd, struct crowd_member *member, struct span position)
+{
+	const unsigned long told = position.at ? strtoul(position.at, NULL, 10) : 0;
+	if (told == 0 || told > UINT32_MAX || member->is_tab)
+		return;
+	if (member->position == 0) {
+		member->position = (uint32_t)told;
+		tally_place(crowd->tally, &(struct tally_place){member->key, member->position,
+						  member->arrived_us, member->placed_us});
+	}
+	crowd->tally->positions_worse += told > member->position;
+}
+
 static void on_status(struct crowd *crowd, uint32_t id, const struct answer *answer)
 {
 	struct crowd_member *member = &crowd->members[id];
 	struct tally *tally = crowd->tally;
 	const struct span state = answer_json(answer, "state");
 	histogram_add(&tally->poll_us, crowd->now_us - member->due_us);
+	hear_position(crowd, member, answer_json(answer, "position"));
 	tally->polls++;
 	tally->polls_next += is_word(state, "next");
 	if (answer->status == 401)

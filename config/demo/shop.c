@@ -235,18 +235,22 @@ static void on_signal(evutil_socket_t fd, short what, void *context)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: shop [--port 9000] [--session SECONDS] [--delay SECONDS]\n");
+	fprintf(stderr, "usage: shop [--address 127.0.0.1] [--port 9000] [--session SECONDS]"
+			" [--delay SECONDS]\n");
 	return 2;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {{"port", required_argument, NULL, 'p'},
-		{"session", required_argument, NULL, 's'}, {"delay", required_argument, NULL, 'd'},
-		{0}};
+	static const struct option options[] = {{"address", required_argument, NULL, 'a'},
+		{"port", required_argument, NULL, 'p'}, {"session", required_argument, NULL, 's'},
+		{"delay", required_argument, NULL, 'd'}, {0}};
+	const char *address = "127.0.0.1";
 	long port = 9000;
 	for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-		if (option == 'p')
+		if (option == 'a')
+			address = optarg;
+		else if (option == 'p')
 			port = strtol(optarg, NULL, 10);
 		else if (option == 's')
 			session_s = strtod(optarg, NULL);
@@ -262,13 +266,13 @@ int main(int argc, char **argv)
 	struct evhttp *http = evhttp_new(base);
 	evhttp_set_timeout(http, 120);
 	evhttp_set_gencb(http, on_request, base);
-	if (evhttp_bind_socket(http, "127.0.0.1", (uint16_t)port) < 0) {
+	if (evhttp_bind_socket(http, address, (uint16_t)port) < 0) {
 		perror("shop: bind");
 		return 1;
 	}
 	event_add(evsignal_new(base, SIGINT, on_signal, base), NULL);
 	event_add(evsignal_new(base, SIGTERM, on_signal, base), NULL);
-	printf("shop on http://127.0.0.1:%ld/\n", port);
+	printf("shop on http://%s:%ld/\n", address, port);
 	fflush(stdout);
 	event_base_dispatch(base);
 	evhttp_free(http);

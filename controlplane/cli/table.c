@@ -139,6 +139,11 @@ static void print_list(const json_t *list, unsigned width, FILE *out)
 	print_grid(&grid, width, out);
 }
 
+static bool is_list(const json_t *value)
+{
+	return json_is_object(json_array_get(value, 0));
+}
+
 static size_t count_leaves(const json_t *object)
 {
 	size_t count = 0;
@@ -156,6 +161,8 @@ static void add_leaves(struct grid *grid, const json_t *object, const char *path
 	json_object_foreach((json_t *)object, name, value)
 	{
 		char *below = NULL;
+		if (is_list(value))
+			continue; // a table of its own, below
 		if (asprintf(&below, "%s%s%s", path, *path ? "." : "", name) < 0)
 			return;
 		if (json_is_object(value)) {
@@ -178,13 +185,22 @@ static void print_object(const json_t *object, unsigned width, FILE *out)
 		return;
 	add_leaves(&grid, object, "");
 	print_grid(&grid, width, out);
+	const char *name;
+	json_t *value;
+	json_object_foreach((json_t *)object, name, value)
+	{
+		if (!is_list(value))
+			continue;
+		fprintf(out, "\n%s\n", name);
+		print_list(value, width, out);
+	}
 }
 
 void table_print(const json_t *data, unsigned width, FILE *out)
 {
 	if (json_is_array(data) && json_array_size(data) == 0) {
 		fputs("none\n", out);
-	} else if (json_is_object(json_array_get(data, 0))) {
+	} else if (is_list(data)) {
 		print_list(data, width, out);
 	} else if (json_is_object(data)) {
 		print_object(data, width, out);

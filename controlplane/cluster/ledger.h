@@ -58,6 +58,7 @@
 #define LEDGER_NEWS_MAX 16384u // news kept; who is further behind reads the state anew
 #define LEDGER_NEWS_REPLY_MAX 256u // news in a reply
 #define LEDGER_PAGE_MAX 64u // items of a page of LEDGER_READ
+#define LEDGER_READS_MAX 32u // of those in a batch: with records a reply is below 16 MiB
 #define LEDGER_LATER_MS 700u // presence lasts this longer than twice the poll_after told
 #define LEDGER_CROWDED_MS 20000u // how long nobody behind a present who found no place is granted
 #define LEDGER_NEXT_MAX_S 10u // longest poll_after of LEDGER_NEXT
@@ -224,8 +225,9 @@ struct ledger_words {
 	uint32_t door_wait_ms; // expected wait of the called for their slot, besides
 	uint32_t open_count; // newcomers that may be admitted directly now, by all members together
 	uint64_t at_ms; // cluster time of the conductor when it decided
-	uint32_t expected, yield; // for the next conductor: of the called, how many will come yet;
-				  // share of the called that come, of 2^16
+	// For the next conductor (struct calls_state).
+	uint32_t called, came, expect_ms; // of the called who are expected still
+	uint32_t yield; // share of the called that come, of 2^16
 };
 struct ledger_threshold {
 	uint64_t threshold, floor; // keys
@@ -267,12 +269,39 @@ struct ledger_record {
 	const uint8_t *bytes; // the sender's, until it has the reply
 };
 
-// LEDGER_CODE: spend `code` (a hash of it, as many bits as it has) for a visitor: LEDGER_GRANTED
-// for who spends it first, and again for the same; LEDGER_LAPSED for others. With is_undone: it is
-// free again, if this visitor has spent it: LEDGER_DONE.
+// LEDGER_CODE: a code of a lane, which may be used `uses` times, and the place that its holder gets
+// for it. The first of these that applies:
+//   1. LEDGER_CODE_UNDO: if the holder has used it for this visitor, it has not been used:
+//      LEDGER_DONE, always.
+//   2. The holder has used it: LEDGER_GRANTED with the place of that time, so that whoever lost the
+//      answer gets the same again.
+//   3. LEDGER_CODE_KNOWN: this use has been made: written back after a loss. It counts, even beyond
+//      `uses`: LEDGER_GRANTED with its place.
+//   4. The store recovers: LEDGER_UNKNOWN.
+//   5. It was used fewer than `uses` times: LEDGER_GRANTED, and holder and place are remembered.
+//   6. Else LEDGER_LAPSED: it is spent.
+// A place of an answer that is not the one of the entry was drawn before; that of the entry is
+// nobody's and given back. Uses are kept for good: a list that comes back refreshes nothing.
+enum ledger_code_what {
+	LEDGER_CODE_USE = 1,
+	LEDGER_CODE_UNDO,
+	LEDGER_CODE_KNOWN,
+	LEDGER_CODE_WHATS,
+};
+
+// A place in a line: what a ticket says.
+struct ledger_place {
+	uint64_t visitor;
+	uint64_t key; // or the number of a gathering
+	bool is_gathered;
+};
+
 struct ledger_code {
-	uint64_t code, visitor;
-	bool is_undone;
+	uint8_t what; // enum ledger_code_what
+	uint32_t uses; // at least 1; USE
+	uint64_t digest[2]; // as of dataplane/gate/code.h
+	uint64_t holder; // who shows it, as far as can be known; else a fresh random number
+	struct ledger_place place; // UNDO: its visitor
 };
 
 // LEDGER_GATHERED: visitor ids of gathering `number` of a line. LEDGER_DONE; LEDGER_FULL if there
@@ -414,6 +443,7 @@ struct ledger_answer {
 	uint32_t poll_after; // LEDGER_NEXT
 	uint32_t expires; // LEDGER_GRANTED (not of a code), LEDGER_RENEWED
 	uint64_t session;
+	struct ledger_place place; // LEDGER_GRANTED of a code
 	uint64_t next, total; // LEDGER_READ
 	struct ledger_view view; // LEDGER_VIEW that is LEDGER_DONE
 };
@@ -423,7 +453,7 @@ struct ledger_member {
 	uint8_t number; // of appliances in keys
 	bool is_live, is_restored;
 	bool has_left; // it said goodbye; else, if it is not live, it is unheard of
-	uint64_t closed; // as it said
+	uint64_t closed, applied; // as it said
 };
 
 enum ledger_news_kind {

@@ -46,7 +46,7 @@ static bool read_counts(struct ledger_wire_reader *r, struct ledger_reply *reply
 	       ledger_field_number32(r, &reply->member_count) &&
 	       reply->member_count <= LEDGER_MEMBERS_MAX &&
 	       ledger_field_number32(r, &reply->news_count) &&
-	       reply->news_count <= LEDGER_NEWS_REPLY_MAX + LEDGER_ENTRIES_MAX * LEDGER_PAGE_MAX;
+	       reply->news_count <= LEDGER_NEWS_REPLY_MAX + LEDGER_READS_MAX * LEDGER_PAGE_MAX;
 }
 
 bool ledger_wire_reply(struct ledger_wire_reader *reader, const char *bytes, size_t len,
@@ -78,7 +78,8 @@ static bool read_words(struct ledger_wire_reader *r, struct ledger_words *words)
 	       ledger_field_number32(r, &words->next_poll_after) &&
 	       ledger_field_number32(r, &words->door_wait_ms) &&
 	       ledger_field_number32(r, &words->open_count) && read_number(r, &words->at_ms) &&
-	       ledger_field_number32(r, &words->expected) &&
+	       ledger_field_number32(r, &words->called) && ledger_field_number32(r, &words->came) &&
+	       ledger_field_number32(r, &words->expect_ms) &&
 	       ledger_field_number32(r, &words->yield);
 }
 
@@ -118,13 +119,19 @@ static bool read_view(struct ledger_wire_reader *r, struct ledger_view *view)
 	       read_hex16s(r, LEDGER_CAME_MAX, view->came, &view->came_count);
 }
 
+static bool read_place(struct ledger_wire_reader *r, struct ledger_place *place)
+{
+	return ledger_field_hex16(r, &place->visitor) && ledger_field_hex16(r, &place->key) &&
+	       ledger_field_flag(r, &place->is_gathered);
+}
+
 // What follows the verdict.
 static bool read_verdict(struct ledger_wire_reader *r, struct ledger_answer *a)
 {
 	switch (a->verdict) {
 	case LEDGER_GRANTED:
 		if (a->kind == LEDGER_CODE)
-			return true;
+			return read_place(r, &a->place);
 		return (a->kind == LEDGER_CALLED || a->kind == LEDGER_DIRECT) &&
 		       ledger_field_hex16(r, &a->session) && ledger_field_number32(r, &a->expires);
 	case LEDGER_RENEWED:
@@ -158,7 +165,8 @@ bool ledger_wire_member(struct ledger_wire_reader *reader, struct ledger_member 
 	       read_name(reader, member->name) && ledger_field_flag(reader, &member->is_live) &&
 	       ledger_field_flag(reader, &member->is_restored) &&
 	       read_number(reader, &member->closed) &&
-	       ledger_field_flag(reader, &member->has_left) && ledger_field_end(reader);
+	       ledger_field_flag(reader, &member->has_left) &&
+	       read_number(reader, &member->applied) && ledger_field_end(reader);
 }
 
 // --- news

@@ -108,9 +108,9 @@ static bool put_nothing(struct ledger_wire_args *a, const struct ledger_entry *e
 static bool put_words_of(struct ledger_wire_args *a, const struct ledger_words *w)
 {
 	return w->at_ms < 1ull << 53 &&
-	       put(a, "%016" PRIx64 " %016" PRIx64 " %u %u %u %" PRIu64 " %u %u", w->wait_low,
+	       put(a, "%016" PRIx64 " %016" PRIx64 " %u %u %u %" PRIu64 " %u %u %u %u", w->wait_low,
 		       w->wait_high, w->next_poll_after, w->door_wait_ms, w->open_count, w->at_ms,
-		       w->expected, w->yield);
+		       w->called, w->came, w->expect_ms, w->yield);
 }
 
 static bool put_threshold(struct ledger_wire_args *a, const struct ledger_entry *e)
@@ -160,8 +160,11 @@ static bool put_record(struct ledger_wire_args *a, const struct ledger_entry *e)
 
 static bool put_code(struct ledger_wire_args *a, const struct ledger_entry *e)
 {
-	return put_line(a, e) && put_hex16(a, e->code.code) && put_hex16(a, e->code.visitor) &&
-	       put_number(a, e->code.is_undone);
+	const struct ledger_code *c = &e->code;
+	return c->what > 0 && c->what < LEDGER_CODE_WHATS && put_line(a, e) &&
+	       put_number(a, c->what) && put_number(a, c->uses) && put_words(a, c->digest, 2) &&
+	       put_hex16(a, c->holder) && put_hex16(a, c->place.visitor) &&
+	       put_hex16(a, c->place.key) && put_number(a, c->place.is_gathered);
 }
 
 static bool put_gathered(struct ledger_wire_args *a, const struct ledger_entry *e)
@@ -221,21 +224,22 @@ static bool put_entry(struct ledger_wire_args *args, const struct ledger_entry *
 	return put_number(args, entry->kind) && by_kind[entry->kind](args, entry);
 }
 
-bool ledger_wire_batch(const struct ledger_batch *b, const char *prefix, const char *sha,
-	struct ledger_wire_args *a)
+bool ledger_wire_batch(const struct ledger_batch *b, const char *prefix, struct ledger_wire_args *a)
 {
 	a->count = 0;
 	a->used = 0;
 	if (b->count > LEDGER_ENTRIES_MAX || b->number == 0 || b->appliance > LEDGER_MEMBERS_MAX)
 		return false;
-	bool fits = add(a, "EVALSHA", 7) && add(a, sha, LEDGER_WIRE_SHA_BYTES) && add(a, "1", 1) &&
-		    add(a, prefix, strlen(prefix)) && put(a, "%s", b->name) &&
+	bool fits = add(a, prefix, strlen(prefix)) && put(a, "%s", b->name) &&
 		    put_hex16(a, b->incarnation) && put_number(a, b->number) &&
 		    put_number(a, b->time_ms) && put_number(a, b->fence) &&
 		    put_number(a, b->cursor) && put_number(a, b->applied) &&
 		    put_number(a, b->closed) && put(a, "%s", b->run) && put_number(a, b->writes) &&
 		    put_number(a, b->appliance) && put_number(a, b->count);
-	for (uint32_t i = 0; i < b->count && fits; i++)
+	uint32_t reads = 0;
+	for (uint32_t i = 0; i < b->count && fits; i++) {
+		reads += b->entries[i].kind == LEDGER_READ;
 		fits = put_entry(a, &b->entries[i]);
-	return fits;
+	}
+	return fits && reads <= LEDGER_READS_MAX;
 }

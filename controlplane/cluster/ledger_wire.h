@@ -1,6 +1,6 @@
-// Ledger wire: batches as arguments of EVALSHA, and replies from the one string that comes back.
+// Ledger wire: batches as arguments of the script, and replies from the one string that comes back.
 //
-//   ledger_wire_batch() ─▶ argv ─▶ EVALSHA ─▶ bytes ─▶ ledger_wire_reply(), then in this order:
+//   ledger_wire_batch() ─▶ argv ─▶ link_send() ─▶ bytes ─▶ ledger_wire_reply(), then in this order:
 //     ledger_wire_answer() answer_count times, ledger_wire_member() member_count times,
 //     ledger_wire_news() news_count times
 //
@@ -14,11 +14,10 @@
 
 #include "controlplane/cluster/ledger.h"
 
-#define LEDGER_WIRE_ARGS_BATCH 16 // of a batch without entries: EVALSHA, sha, 1, prefix, header
+#define LEDGER_WIRE_ARGS_BATCH 13 // of a batch without entries: prefix, header
 #define LEDGER_WIRE_ARGS_ENTRY 24 // of an entry, at most
 #define LEDGER_WIRE_BYTES_BATCH 256u // text of a batch without entries
 #define LEDGER_WIRE_BYTES_ENTRY 2304u // of an entry, at most: a record
-#define LEDGER_WIRE_SHA_BYTES 40u
 
 // The script, for SCRIPT LOAD. Not NUL-terminated.
 extern const char ledger_wire_script[];
@@ -33,13 +32,13 @@ struct ledger_wire_args {
 	size_t used, text_max;
 };
 
-// Fill `args` with one EVALSHA.
-//   prefix  of all keys, "sluice:{NAME}:"; NUL-terminated, the caller's until they are sent
-//   sha     LEDGER_WIRE_SHA_BYTES hex digits of the script, likewise
+// Fill `args` with what the script is given: one key, and arguments.
+//   prefix  of all keys, "sluice:{NAME}:", that key; NUL-terminated, the caller's until they are
+//           sent
 // argv_max of LEDGER_WIRE_ARGS_BATCH + count x LEDGER_WIRE_ARGS_ENTRY and as many bytes always do.
 // Returns false if there is not room enough, or the batch breaks a limit of ledger.h.
-bool ledger_wire_batch(const struct ledger_batch *batch, const char *prefix, const char *sha,
-	struct ledger_wire_args *args);
+bool ledger_wire_batch(
+	const struct ledger_batch *batch, const char *prefix, struct ledger_wire_args *args);
 
 // Where reading has come to.
 struct ledger_wire_reader {

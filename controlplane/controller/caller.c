@@ -36,14 +36,13 @@ static uint64_t rank_of(const struct caller *c, uint64_t key)
 	return rank != PLACE_UNKNOWN ? rank : place_before(c->line, place_slot(key));
 }
 
-bool caller_init(struct caller *c, const struct place_line *line, const struct pool_limits *limits,
-	const struct pool_words *words, uint32_t left_max, uint64_t seed, uint64_t now_ms)
+void caller_init(struct caller *c, const struct place_line *line, const struct pool_limits *limits,
+	const struct pool_words *words, uint64_t now_ms)
 {
 	*c = (struct caller){.line = line, .now_ms = now_ms, .available = true};
 	pool_init(&c->own, limits, words, now_ms);
 	calls_init(&c->calls, now_ms);
 	flow_init(&c->flow, 0, now_ms);
-	return keyset_init(&c->left, left_max, seed);
 }
 
 void caller_fini(struct caller *c)
@@ -52,26 +51,39 @@ void caller_fini(struct caller *c)
 	keyset_fini(&c->left);
 }
 
-void caller_take_over(struct caller *c, uint64_t threshold, uint64_t floor, uint64_t tickets)
+void caller_take_over(struct caller *c, uint64_t threshold, uint64_t floor, uint64_t tickets,
+	const struct calls_state *state)
 {
+	const uint64_t now = caller_available_ms(c);
 	c->floor = c->passed = floor;
 	c->threshold = threshold < floor ? floor : threshold; // only after a power loss
 	c->threshold_rank = rank_of(c, c->threshold);
 	c->floor_rank = rank_of(c, c->floor);
-	calls_init(&c->calls, caller_available_ms(c));
-	flow_init(&c->flow, c->threshold_rank, caller_available_ms(c));
+	calls_init(&c->calls, now);
+	flow_init(&c->flow, c->threshold_rank, now);
 	if (c->threshold == c->floor)
 		return;
 	const uint64_t called = c->threshold_rank - c->floor_rank;
-	calls_add(&c->calls, c->threshold, tickets < called ? tickets : called, 0, 0,
-		caller_available_ms(c));
+	if (state) {
+		calls_resume(&c->calls, c->threshold, state, now);
+		caller_prolong(c);
+		return;
+	}
+	calls_add(&c->calls, c->threshold, tickets < called ? tickets : called, 0, 0, now);
 	caller_begin_anew(c);
 }
 
 void caller_begin_anew(struct caller *c)
 {
-	const uint32_t heard_ms = PACE_MAX_S * 1000;
+	const uint32_t heard_ms = PACE_MAX_S * 1000 + c->lag_ms;
 	calls_renew(&c->calls, heard_ms, c->claim_s * 1000, caller_available_ms(c));
+	told_forget(&c->told, c->now_ms);
+}
+
+void caller_prolong(struct caller *c)
+{
+	const uint32_t heard_ms = PACE_MAX_S * 1000 + c->lag_ms;
+	calls_prolong(&c->calls, heard_ms, c->claim_s * 1000, caller_available_ms(c));
 	told_forget(&c->told, c->now_ms);
 }
 

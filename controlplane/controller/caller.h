@@ -46,14 +46,20 @@ struct caller {
 	uint64_t gaps_total; // outages noticed by the clock
 };
 
-// Begin with nobody called, `own` as a pool of nobody. Returns false when memory is short.
-bool caller_init(struct caller *c, const struct place_line *line, const struct pool_limits *limits,
-	const struct pool_words *words, uint32_t left_max, uint64_t seed, uint64_t now_ms);
+// Begin with nobody called, `own` as a pool of nobody. `left` is its owner's to make,
+// keyset_init().
+void caller_init(struct caller *c, const struct place_line *line, const struct pool_limits *limits,
+	const struct pool_words *words, uint64_t now_ms);
+
+// Leave the pools above, and end `left` (made, or zeroed by caller_init()).
 void caller_fini(struct caller *c);
 
-// Threshold and floor are where another has left them, and so many of the called may come yet.
-#define CALLER_EVERYBODY UINT64_MAX // of the called
-void caller_take_over(struct caller *c, uint64_t threshold, uint64_t floor, uint64_t tickets);
+// Threshold and floor are where another has left them; all turns begin anew.
+//   tickets  so many of the called are expected anew, or all of them
+//   state    who is expected, as the other had it; NULL: as `tickets` says
+#define CALLER_EVERYBODY UINT64_MAX
+void caller_take_over(struct caller *c, uint64_t threshold, uint64_t floor, uint64_t tickets,
+	const struct calls_state *state);
 
 // The available clock.
 static inline uint64_t caller_available_ms(const struct caller *c)
@@ -69,6 +75,9 @@ void caller_set_available(struct caller *c, bool available);
 
 // It could not be polled and granted: all turns begin anew.
 void caller_begin_anew(struct caller *c);
+
+// It could not be polled everywhere: turns begin anew, and nobody is expected for that.
+void caller_prolong(struct caller *c);
 
 // `release N`: call so many more.
 void caller_release(struct caller *c, uint64_t count);

@@ -24,12 +24,6 @@ void calls_init(struct calls *c, uint64_t now_ms)
 	*c = (struct calls){.called = SAMPLE_BEFORE, .came = SAMPLE_BEFORE, .ripened_ms = now_ms};
 }
 
-void calls_learn(struct calls *c, double yield)
-{
-	c->called = SAMPLE_TICKETS;
-	c->came = SAMPLE_TICKETS * yield;
-}
-
 // Join b to a, which is before it.
 static void join(struct call *a, const struct call *b)
 {
@@ -150,6 +144,39 @@ double calls_expected(const struct calls *c)
 	return expected;
 }
 
+struct calls_state calls_state(const struct calls *c, uint64_t now_ms)
+{
+	struct calls_state state = {.yield = calls_yield(c)};
+	uint64_t sum = 0;
+	for (uint32_t i = c->ripe; i < c->end; i++) {
+		const struct call *call = &c->list[i];
+		const uint64_t to_come =
+			call->tickets > call->came ? call->tickets - call->came : 0;
+		state.tickets += call->tickets;
+		state.came += call->came;
+		if (call->expected_ms > now_ms)
+			sum += to_come * (call->expected_ms - now_ms);
+	}
+	if (state.tickets > state.came)
+		state.expect_ms = (uint32_t)(sum / (state.tickets - state.came));
+	return state;
+}
+
+void calls_resume(
+	struct calls *c, uint64_t key_end, const struct calls_state *state, uint64_t now_ms)
+{
+	calls_init(c, now_ms);
+	c->called = SAMPLE_TICKETS;
+	c->came = SAMPLE_TICKETS * state->yield;
+	c->list[c->end++] = (struct call){.key_end = key_end,
+		.tickets = state->tickets,
+		.came = state->came,
+		.began_ms = now_ms,
+		.expected_ms = now_ms + state->expect_ms,
+		.due_ms = now_ms,
+		.is_sample = true};
+}
+
 uint64_t calls_pass(struct calls *c, uint64_t now_ms)
 {
 	uint64_t key = 0;
@@ -158,6 +185,12 @@ uint64_t calls_pass(struct calls *c, uint64_t now_ms)
 	if (c->ripe < c->first)
 		c->ripe = c->first;
 	return key;
+}
+
+void calls_prolong(struct calls *c, uint32_t heard_ms, uint32_t claim_ms, uint64_t now_ms)
+{
+	for (uint32_t i = c->first; i < c->end; i++)
+		c->list[i].due_ms = now_ms + heard_ms + claim_ms;
 }
 
 void calls_renew(struct calls *c, uint32_t heard_ms, uint32_t claim_ms, uint64_t now_ms)

@@ -31,8 +31,20 @@ struct calls {
 // Nobody has been called. In the caller's memory; nothing to end.
 void calls_init(struct calls *c, uint64_t now_ms);
 
-// The yield was this, as another has measured it.
-void calls_learn(struct calls *c, double yield);
+// What another needs to know to go on from here: of those expected still, how many were called, how
+// many have come, and for how long, on average, they will be expected.
+struct calls_state {
+	uint64_t tickets, came;
+	uint32_t expect_ms;
+	double yield; // calls_yield()
+};
+
+// What to hand over now.
+struct calls_state calls_state(const struct calls *c, uint64_t now_ms);
+
+// Go on from that, as one call up to `key_end`, whose turn is over at once.
+void calls_resume(
+	struct calls *c, uint64_t key_end, const struct calls_state *state, uint64_t now_ms);
 
 // The threshold has passed `tickets`, up to `key_end`.
 //   heard_ms   from now: by then everybody has heard of it, if all poll as told
@@ -60,5 +72,8 @@ double calls_yield(const struct calls *c);
 // The key up to which all turns are over, or 0 if that has not changed since the last call.
 uint64_t calls_pass(struct calls *c, uint64_t now_ms);
 
-// All turns begin anew.
+// All turns begin anew; who was expected is, and nobody else.
+void calls_prolong(struct calls *c, uint32_t heard_ms, uint32_t claim_ms, uint64_t now_ms);
+
+// All turns begin anew, and all who did not come are expected anew.
 void calls_renew(struct calls *c, uint32_t heard_ms, uint32_t claim_ms, uint64_t now_ms);

@@ -433,9 +433,9 @@ void link_drop(struct link *link, const char *reason)
 	wait_until(link, 0);
 }
 
-const struct link_status *link_status(const struct link *link)
+const struct link_status *link_status(struct link *link)
 {
-	struct link_status *status = (struct link_status *)(uintptr_t)&link->status;
+	struct link_status *status = &link->status;
 	status->has_news = link->news.is_subscribed;
 	status->news_total = link->news.messages_total;
 	status->news_lost_total = link->news.lost_total;

@@ -2,11 +2,15 @@
 // freed at once, or, within one of its events, when that returns. `data` of a context is its
 // link_conn as long as the two belong together, so that what it still says afterwards is not heard.
 //
+// All commands have the same callback, and one more of it stands in the queue than there are
+// replies owed: that one hears what nobody asked for. It is put there by a command of no bytes.
+//
 // The timer looks ten times a second at most: at the time, and at how much has come in.
 
 #include "controlplane/link/link_conn.h"
 
 #include "controlplane/clock.h"
+#include "controlplane/link/link_greeting.h"
 
 #include <hiredis/adapters/libevent.h>
 
@@ -107,12 +111,25 @@ static void on_disconnect(const redisAsyncContext *redis, int status)
 		closed(conn, status == REDIS_OK ? "closed" : redis->errstr);
 }
 
+// Too many clients, perhaps: the server says so before it closes.
+static void unasked(struct link_conn *conn, const redisReply *reply)
+{
+	char error[LINK_TEXT_BYTES] = "sends what nobody asked for";
+	if (reply->type == REDIS_REPLY_ERROR)
+		link_greeting_take_ok(reply, error);
+	give_up(conn, error);
+}
+
 // Without a reply: the connection ends, which is told by on_disconnect().
 static void on_reply(redisAsyncContext *redis, void *reply, void *private)
 {
 	(void)private;
 	struct link_conn *conn = redis->data;
-	if (conn && reply)
+	if (!conn || !reply)
+		return;
+	if (!(redis->c.flags & REDIS_SUBSCRIBED) && conn->owed-- == 0)
+		unasked(conn, reply);
+	else
 		conn->events->replied(conn->context, reply);
 }
 
@@ -134,6 +151,8 @@ int link_conn_open(struct link_conn *conn, const struct link_conn_address *addre
 	redisAsyncSetConnectCallback(redis, on_connect);
 	redisAsyncSetDisconnectCallback(redis, on_disconnect);
 	conn->redis = redis;
+	conn->owed = 0;
+	redisAsyncFormattedCommand(redis, on_reply, NULL, "*1\r\n$4\r\nNONE\r\n", 0);
 	link_conn_expect(conn, "connection", ms);
 	return 0;
 }
@@ -156,11 +175,13 @@ void link_conn_send(struct link_conn *conn, int argc, const char *const *argv, c
 	const char *words[8];
 	assert(argc <= 8);
 	memcpy(words, argv, sizeof(*argv) * (size_t)argc);
+	conn->owed++;
 	redisAsyncCommandArgv(conn->redis, on_reply, NULL, argc, words, bytes);
 }
 
 void link_conn_send_raw(struct link_conn *conn, const char *command, size_t bytes)
 {
+	conn->owed++;
 	redisAsyncFormattedCommand(conn->redis, on_reply, NULL, command, bytes);
 }
 

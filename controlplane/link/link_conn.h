@@ -1,8 +1,10 @@
 // One connection to a Redis or a sentinel: hiredis with a time for what is waited for.
 //
-// hiredis 0.14 knows no timeouts, and has two traps that stay in here. It resolves names while it
-// connects, so that addresses are all it is given. And while subscribed it has no reply to PING, so
-// that whoever wants to know whether the peer is alive subscribes again.
+// hiredis 0.14 knows no timeouts, and has three traps that stay in here. It resolves names while it
+// connects, so that addresses are all it is given. While subscribed it has no reply to PING, so
+// that whoever wants to know whether the peer is alive subscribes again. And a reply that nobody
+// waits for is an assertion of its, so that there is always one more who does: such a reply closes
+// the connection.
 //
 // Events are never called from within a function of this header. Control thread only.
 #pragma once
@@ -36,6 +38,7 @@ struct link_conn {
 	const struct link_conn_events *events;
 	void *context;
 	redisAsyncContext *redis; // NULL: closed
+	uint32_t owed; // replies to commands that were sent, but for SUBSCRIBE
 	const char *awaited; // for words: "connection", "reply to ROLE"
 	uint64_t due_us; // when it must be there; 0: nothing is awaited
 	size_t reply_bytes_max; // not yet read, looked at while something is awaited; the owner's

@@ -1,4 +1,5 @@
-// A request that was given up still answers once, from the loop, with EVUTIL_EAI_CANCEL.
+// A request that was given up still answers once, from the loop, with EVUTIL_EAI_CANCEL; that is
+// heard by nobody, and may come after the end.
 
 #include "controlplane/link/link_names.h"
 
@@ -23,7 +24,6 @@ void link_names_fini(struct link_names *names)
 		return;
 	link_names_cancel(names);
 	evdns_base_free(names->dns, 1);
-	event_base_loop(names->base, EVLOOP_NONBLOCK); // cancelled requests come back here
 }
 
 void link_names_cancel(struct link_names *names)
@@ -43,10 +43,10 @@ static void write_address(const struct evutil_addrinfo *info, char *host)
 
 static void on_answer(int error, struct evutil_addrinfo *info, void *context)
 {
+	if (error == EVUTIL_EAI_CANCEL)
+		return; // the names may be no more
 	struct link_names *names = context;
 	struct link_conn_address address = {.port = names->port};
-	if (error == EVUTIL_EAI_CANCEL)
-		return;
 	names->request = NULL;
 	uint32_t count = 0, index = 0;
 	for (struct evutil_addrinfo *one = info; one; one = one->ai_next)

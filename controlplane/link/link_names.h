@@ -22,7 +22,7 @@ struct link_names {
 void link_names_init(struct link_names *names, struct event_base *base,
 	void (*found)(void *context, const struct link_conn_address *address, const char *error),
 	void *context);
-// Runs the loop once for what was cancelled.
+// What was cancelled is freed when the loop runs next.
 void link_names_fini(struct link_names *names);
 
 // Find an address of `host`, itself if it is one. `found` may be called before this returns.

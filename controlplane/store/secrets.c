@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#define TOLD_S (1ull << 53) // a date that does not come: so it verifies, and signs not yet
+
 struct secret {
 	uint8_t state; // enum secrets_state
 	struct store_secret of;
@@ -26,7 +28,10 @@ static void loaded(void *ctx, const struct store_record *record)
 	struct secrets *s = ctx;
 	const struct store_secret *secret = &record->secret;
 	bool is_current = secret->retire_s == 0;
-	s->by_id[secret->id] = (struct secret){is_current ? SECRETS_CURRENT : SECRETS_OLD, *secret};
+	uint8_t state = is_current                   ? SECRETS_CURRENT
+			: secret->retire_s == TOLD_S ? SECRETS_TOLD
+						     : SECRETS_OLD;
+	s->by_id[secret->id] = (struct secret){state, *secret};
 	if (is_current)
 		s->current = secret->id;
 }
@@ -153,6 +158,53 @@ int secrets_revoke(struct secrets *s, uint8_t id, uint64_t now_s)
 	forget(s, id);
 	store_begin(s->store, now_s * 1000);
 	return 0;
+}
+
+int secrets_make(const struct secrets *s, uint64_t now_s, struct store_secret *secret)
+{
+	for (uint32_t id = 1; id <= SECRETS_MAX; id++)
+		if (s->by_id[id].state == SECRETS_TOLD)
+			return -EAGAIN;
+	*secret = (struct store_secret){.id = id_free(s), .created_s = now_s};
+	if (secret->id == 0)
+		return -ENOSPC;
+	if (getrandom(secret->key, STORE_SECRET_BYTES, 0) != STORE_SECRET_BYTES)
+		return -errno;
+	return 0;
+}
+
+bool secrets_keep(struct secrets *s, const struct store_secret *secret, enum secrets_state state)
+{
+	assert(secret->id > 0 && state != SECRETS_ABSENT && state != SECRETS_NEXT);
+	struct secret *kept = &s->by_id[secret->id];
+	struct store_secret to = *secret;
+	to.retire_s = state == SECRETS_CURRENT ? 0
+		      : state == SECRETS_TOLD  ? TOLD_S
+					       : secret->retire_s;
+	const bool is_same = kept->state == state && kept->of.retire_s == to.retire_s &&
+			     memcmp(kept->of.key, to.key, sizeof(to.key)) == 0;
+	if (!is_same) {
+		if (state == SECRETS_CURRENT && s->current && s->current != secret->id) {
+			s->by_id[s->current].state = SECRETS_OLD;
+			s->by_id[s->current].of.retire_s = TOLD_S; // till its own record comes
+		}
+		if (state == SECRETS_CURRENT)
+			s->current = secret->id;
+		else if (s->current == secret->id)
+			s->current = 0; // what signs is in a record that comes next
+		*kept = (struct secret){(uint8_t)state, to};
+		put(s, STORE_SECRET, &to);
+	}
+	explicit_bzero(&to, sizeof(to));
+	return !is_same;
+}
+
+bool secrets_drop(struct secrets *s, uint8_t id)
+{
+	if (s->by_id[id].state == SECRETS_ABSENT || id == s->current)
+		return false;
+	forget(s, id);
+	return true;
 }
 
 bool secrets_poll(struct secrets *s, uint64_t now_s)

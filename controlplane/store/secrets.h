@@ -22,6 +22,7 @@ enum secrets_state {
 	SECRETS_NEXT, // not saved yet
 	SECRETS_CURRENT, // signs
 	SECRETS_OLD, // verifies until retire_s
+	SECRETS_TOLD, // of a cluster: verifies, and signs once all appliances have it
 };
 
 struct secrets_view {
@@ -56,6 +57,18 @@ int secrets_revoke(struct secrets *s, uint8_t id, uint64_t now_s);
 // Promote what has been saved, forget what has retired. Once a second and after each turn with a
 // rotation under way. Returns whether anything changed: then publish them anew.
 bool secrets_poll(struct secrets *s, uint64_t now_s);
+
+// In a cluster its records say which secrets there are (appliance/shared.h), and what is kept here
+// is what this appliance goes by until it has read them again.
+//
+// A fresh secret of an id that is free, not kept. Returns 0, or -errno: -EAGAIN another one is
+// SECRETS_TOLD, -ENOSPC.
+int secrets_make(const struct secrets *s, uint64_t now_s, struct store_secret *secret);
+// Keep a secret, in place of what had its id. `state` is SECRETS_TOLD, SECRETS_CURRENT (the one
+// before is SECRETS_OLD from now on) or SECRETS_OLD. Returns whether anything changed.
+bool secrets_keep(struct secrets *s, const struct store_secret *secret, enum secrets_state state);
+// Keep one no more; not the current one, without which nothing could be signed. Returns as above.
+bool secrets_drop(struct secrets *s, uint8_t id);
 
 // All secrets, by id. Returns how many.
 uint32_t secrets_list(const struct secrets *s, struct secrets_view views[SECRETS_MAX]);

@@ -23,6 +23,7 @@ static const char *const names[STATE_FILES] = {
 	[STATE_STORE_LOG] = "sluice.db-wal",
 	[STATE_UNSAVED] = "unsaved",
 	[STATE_ADMIN] = "admin.socket",
+	[STATE_APPLIANCE] = "appliance",
 };
 
 // The path of a socket is the shortest that must fit.

@@ -18,6 +18,7 @@ enum state_file {
 	STATE_STORE_LOG, // its write-ahead log, made by SQLite
 	STATE_UNSAVED, // mark.h
 	STATE_ADMIN, // the socket of the admin commands
+	STATE_APPLIANCE, // appliance.h
 	STATE_FILES,
 };
 

@@ -123,3 +123,24 @@ uint32_t tickets_list(const struct tickets *t, const uint8_t *seeds[TICKETS_MAX]
 	}
 	return count;
 }
+
+bool tickets_keep(struct tickets *t, uint32_t epoch, const uint8_t key[STORE_SECRET_BYTES])
+{
+	struct store_ticket *ticket = &t->of[epoch % TICKETS_MAX];
+	const bool is_same =
+		ticket->epoch == epoch && memcmp(ticket->key, key, STORE_SECRET_BYTES) == 0;
+	if (epoch == 0 || !is_near(epoch, t->epoch) || is_same)
+		return false;
+	if (ticket->epoch > 0 && ticket->epoch != epoch)
+		put(t, STORE_TICKET_FORGOTTEN, ticket);
+	ticket->epoch = epoch;
+	memcpy(ticket->key, key, STORE_SECRET_BYTES);
+	put(t, STORE_TICKET, ticket);
+	return true;
+}
+
+const uint8_t *tickets_find(const struct tickets *t, uint32_t epoch)
+{
+	const struct store_ticket *ticket = &t->of[epoch % TICKETS_MAX];
+	return epoch > 0 && ticket->epoch == epoch ? ticket->key : NULL;
+}

@@ -5,10 +5,10 @@
 //   time is cut into epochs of TICKETS_EPOCH_S; each has one seed, made an epoch ahead
 //   current: that of this epoch · next: for whoever is ahead · previous: sessions that began in it
 //
-// Which is the current one follows from cluster time alone, so appliances that share a store need
-// agree on nothing but what it holds: of an epoch's seed the first that is put there, read again
-// before the epoch begins. A seed that could not be saved is used all the same: with it goes
-// nothing but that some handshakes are whole ones.
+// Which is the current one follows from cluster time alone, so appliances of a cluster need agree
+// on nothing but the seeds: those of their conductor, who tells them an epoch ahead. A seed that
+// could not be saved is used all the same: with it goes nothing but that some handshakes are whole
+// ones.
 //
 // The struct lives in pages of its own that are locked and kept out of core dumps, and wiped at the
 // end. Control thread only. Times are unix seconds of cluster time.
@@ -29,6 +29,12 @@ void tickets_destroy(struct tickets *tickets);
 // Make the next one and forget what has run out, when it is time. Once a second. Returns whether
 // anything changed: then publish them anew.
 bool tickets_poll(struct tickets *tickets, uint64_t now_s);
+
+// In a cluster: of this epoch there is this seed, in place of what was made here. Returns whether
+// anything changed.
+bool tickets_keep(struct tickets *tickets, uint32_t epoch, const uint8_t key[STORE_SECRET_BYTES]);
+// The seed that is kept of an epoch; NULL: none.
+const uint8_t *tickets_find(const struct tickets *tickets, uint32_t epoch);
 
 // All seeds, of STORE_SECRET_BYTES each, the current one first; they die with the next call that is
 // not const. Returns how many.

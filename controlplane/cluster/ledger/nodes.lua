@@ -12,7 +12,7 @@ local node_numbers = {'parent_is', 'priority', 'weight', 'order', 'capacity', 'r
 	'all_start', 'all_used', 'newcomers_start', 'newcomers_used', 'pass', 'served', 'epoch', 'lost',
 	'lost_until', 'admitted', 'directs', 'undone', 'ended', 'expired', 'came', 'before', 'to_rank', 'came_kept',
 	'came_fence', 'counted'}
-local NO_WORDS = 'ffffffffffffffff ffffffffffffffff 1 0 0 0 0 0'
+local NO_WORDS = 'ffffffffffffffff ffffffffffffffff 1 0 0 0 0 0 0 0'
 local node_flags = {'is_line', 'sliding', 'direct', 'open', 'active'}
 
 local function read_node(id)

@@ -51,7 +51,8 @@ end
 for _, n in ipairs(numbers) do
 	local m = members[n]
 	reply[#reply + 1] = table.concat({n, m.name, m.is_live and 1 or 0,
-		m.restored == meta.epoch and 1 or 0, text(m.closed), m.left and 1 or 0}, ' ')
+		m.restored == meta.epoch and 1 or 0, text(m.closed), m.left and 1 or 0,
+		text(m.applied)}, ' ')
 end
 for _, line in ipairs(pages) do
 	reply[#reply + 1] = line

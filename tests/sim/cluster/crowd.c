@@ -148,7 +148,7 @@ static void threshold(struct crowd *c, struct ledger_entry *e)
 			.door_wait_ms = (uint32_t)crowd_random(c, 3),
 			.open_count = (uint32_t)crowd_random(c, 2),
 			.at_ms = crowd_random(c, 3),
-			.expected = (uint32_t)crowd_random(c, 2),
+			.called = (uint32_t)crowd_random(c, 2),
 			.yield = (uint32_t)crowd_random(c, 2)},
 	};
 }
@@ -224,8 +224,13 @@ static void record(struct crowd *c, struct ledger_entry *e)
 			.bytes = c->blob};
 	} else if (what == 1) {
 		e->kind = LEDGER_CODE;
-		e->code = (struct ledger_code){
-			crowd_random(c, 5) + 1, crowd_random(c, 3) + 1, chance(c, 300)};
+		e->code = (struct ledger_code){.what = chance(c, 250)  ? LEDGER_CODE_UNDO
+						       : chance(c, 50) ? LEDGER_CODE_KNOWN
+								       : LEDGER_CODE_USE,
+			.uses = (uint32_t)crowd_random(c, 3) + 1,
+			.digest = {7, crowd_random(c, 5) + 1},
+			.holder = crowd_random(c, 4) + 1,
+			.place = {crowd_random(c, 3) + 1, crowd_random(c, 9), chance(c, 500)}};
 	} else if (what == 2) {
 		e->kind = LEDGER_GATHERED;
 		e->gathered = (struct ledger_gathered){.number = crowd_random(c, 2) + 1,

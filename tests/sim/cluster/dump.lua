@@ -54,7 +54,7 @@ local function node(id, is_line)
 	put('line', id, h.threshold or zero, h.floor or zero, h.rank or 0, h.coming or 0, h.room_ahead or 0,
 		h.ahead or 0, h.crowded or zero, h.crowded_until or 0, h.admitted or 0, h.directs or 0,
 		h.undone or 0, h.ended or 0, h.expired or 0, h.came or 0, total, h.to_rank or 0,
-		h.came_fence or 0, h.counted or 0, h.words or 'ffffffffffffffff ffffffffffffffff 1 0 0 0 0 0')
+		h.came_fence or 0, h.counted or 0, h.words or 'ffffffffffffffff ffffffffffffffff 1 0 0 0 0 0 0 0')
 	for i, key in ipairs(call('LRANGE', P .. 'w:' .. id, 0, -1)) do
 		put('came', id, i, key)
 	end
@@ -76,8 +76,11 @@ local function node(id, is_line)
 	for _, place in ipairs(call('ZRANGE', P .. 'l:' .. id, 0, -1)) do
 		put('left', id, place)
 	end
-	for code, visitor in pairs(hash(P .. 'o:' .. id)) do
-		put('code', id, code, visitor)
+	for code, used in pairs(hash(P .. 'o:' .. id)) do
+		put('code', id, code, used)
+	end
+	for use, place in pairs(hash(P .. 'u:' .. id)) do
+		put('use', id, use, place)
 	end
 	for _, n in ipairs(numbers) do
 		for i, held in ipairs(call('LRANGE', P .. 's:' .. id .. ':' .. n, 0, -1)) do

@@ -69,7 +69,7 @@ void model_fini(struct model *m)
 		free(n->left.at);
 		free(n->early.at);
 		free(n->gathered.at);
-		free(n->codes.at);
+		free(n->uses.at);
 		free(n->came_keys.at);
 		for (uint32_t i = 0; i < LEDGER_MEMBERS_MAX; i++)
 			free(n->slots[i].at);
@@ -260,8 +260,9 @@ static void print_members(const struct model *m, struct model_text *text, uint32
 		if (!is_known(m, n))
 			continue;
 		++*count;
-		model_print(text, "\n%u %s %d %d %" PRIu64 " %d", n, member->name, member->is_live,
-			member->restored == m->epoch, member->closed, member->has_left);
+		model_print(text, "\n%u %s %d %d %" PRIu64 " %d %" PRIu64, n, member->name,
+			member->is_live, member->restored == m->epoch, member->closed,
+			member->has_left, member->applied);
 	}
 }
 

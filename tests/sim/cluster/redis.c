@@ -64,3 +64,14 @@ redisReply *redis_server_do(
 	}
 	return reply;
 }
+
+redisReply *redis_server_run(struct redis_server *server, const char *sha, const char **argv,
+	size_t *lengths, uint32_t count)
+{
+	const char *const words[REDIS_SCRIPT_ARGS] = {"EVALSHA", sha, "1"};
+	for (int i = 0; i < REDIS_SCRIPT_ARGS; i++) {
+		argv[i] = words[i];
+		lengths[i] = strlen(words[i]);
+	}
+	return redis_server_do(server, REDIS_SCRIPT_ARGS + (int)count, argv, lengths);
+}

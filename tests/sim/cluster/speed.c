@@ -16,12 +16,12 @@
 
 #define PREFIX "sluice:{speed}:"
 #define ENTRIES_MAX 256u
-#define ARGS_MAX (LEDGER_WIRE_ARGS_BATCH + ENTRIES_MAX * LEDGER_WIRE_ARGS_ENTRY)
+#define ARGS_MAX (REDIS_SCRIPT_ARGS + LEDGER_WIRE_ARGS_BATCH + ENTRIES_MAX * LEDGER_WIRE_ARGS_ENTRY)
 #define TEXT_MAX (LEDGER_WIRE_BYTES_BATCH + ENTRIES_MAX * LEDGER_WIRE_BYTES_ENTRY)
 
 struct speed {
 	struct redis_server server;
-	char sha[LEDGER_WIRE_SHA_BYTES + 1];
+	char sha[REDIS_SHA_BYTES + 1];
 	struct ledger_batch batch;
 	struct ledger_entry entries[ENTRIES_MAX];
 	uint64_t visitor;
@@ -39,7 +39,7 @@ static void load(struct speed *s)
 	const char *argv[] = {"SCRIPT", "LOAD", ledger_wire_script};
 	const size_t lengths[] = {6, 4, ledger_wire_script_bytes};
 	redisReply *reply = redis_server_do(&s->server, 3, argv, lengths);
-	memcpy(s->sha, reply->str, LEDGER_WIRE_SHA_BYTES);
+	memcpy(s->sha, reply->str, REDIS_SHA_BYTES);
 	freeReplyObject(reply);
 }
 
@@ -49,9 +49,9 @@ static uint32_t send_batch(struct speed *s)
 	static const char *argv[ARGS_MAX];
 	static size_t lengths[ARGS_MAX];
 	static char text[TEXT_MAX];
-	struct ledger_wire_args args = {.argv = argv,
-		.lengths = lengths,
-		.max = ARGS_MAX,
+	struct ledger_wire_args args = {.argv = argv + REDIS_SCRIPT_ARGS,
+		.lengths = lengths + REDIS_SCRIPT_ARGS,
+		.max = ARGS_MAX - REDIS_SCRIPT_ARGS,
 		.text = text,
 		.text_max = TEXT_MAX};
 	struct ledger_wire_reader reader;
@@ -61,9 +61,9 @@ static uint32_t send_batch(struct speed *s)
 	s->batch.number++;
 	s->batch.time_ms = now_ms();
 	s->batch.entries = s->entries;
-	if (!ledger_wire_batch(&s->batch, PREFIX, s->sha, &args))
+	if (!ledger_wire_batch(&s->batch, PREFIX, &args))
 		abort();
-	redisReply *r = redis_server_do(&s->server, (int)args.count, argv, lengths);
+	redisReply *r = redis_server_run(&s->server, s->sha, argv, lengths, args.count);
 	if (!ledger_wire_reply(&reader, r->str, r->len, &reply))
 		abort();
 	for (uint32_t i = 0; i < reply.answer_count; i++) {

@@ -31,12 +31,18 @@ static int end(void **state)
 
 static void admit(uint64_t key, int64_t placed, int64_t asked, int64_t granted, int64_t ended)
 {
-	tally_admit(&tally, &(struct tally_admission){key, placed, asked, granted, ended});
+	tally_admit(&tally, &(struct tally_admission){key, placed, asked, granted, ended, 0});
 }
 
 static void present(uint64_t key, int64_t from, int64_t to)
 {
 	tally_presence(&tally, &(struct tally_presence){key, from, to});
+}
+
+static void place(uint64_t key, uint32_t position, int64_t arrived_ms, int64_t placed_ms)
+{
+	tally_place(
+		&tally, &(struct tally_place){key, position, arrived_ms * 1000, placed_ms * 1000});
 }
 
 static void judge(double rate, double burst, uint32_t capacity)
@@ -107,6 +113,43 @@ static void a_rate_reserves_for_two_seconds(void **state)
 	judge(10, 3, 0);
 	assert_int_equal(finding.inversions, 1);
 	assert_int_equal(finding.overtaken_max, 25);
+}
+
+// 50 ms after the other had a place is at the limit; one more is beyond.
+static void a_later_arrival_with_a_smaller_key_overtakes(void **state)
+{
+	(void)state;
+	place(7, 2, 100, 110);
+	place(5, 1, 160, 170);
+	judge(0, 0, 1);
+	assert_int_equal(finding.arrivals_overtaken, 0);
+	place(8, 3, 90, 109);
+	place(9, 4, 300, 310);
+	judge(0, 0, 1);
+	assert_int_equal(finding.arrivals_overtaken, 1); // 8, by 5
+	assert_int_equal(finding.places_double, 0);
+}
+
+static void nobody_shares_a_place(void **state)
+{
+	(void)state;
+	place(5, 1, 100, 110);
+	place(6, 2, 100, 110);
+	place(6, 3, 100, 110);
+	place(7, 3, 100, 110);
+	judge(0, 0, 1);
+	assert_int_equal(finding.places_double, 2);
+}
+
+static void windows_are_those_of_the_passes(void **state)
+{
+	(void)state;
+	static const uint32_t ends[] = {1000, 1000, 1001, 1001, 1001, 1059, 1060, 1061};
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		tally_admit(&tally, &(struct tally_admission){.key = i + 1, .pass_ends = ends[i]});
+	judge(0, 0, 0);
+	assert_int_equal(finding.second_max, 3);
+	assert_int_equal(finding.window_max, 6); // 1000 to 1059
 }
 
 static void the_directly_admitted_overtake_nobody(void **state)
@@ -188,6 +231,9 @@ int main(void)
 		STORY(whoever_cannot_be_sure_does_not_count),
 		STORY(slots_taken_are_not_reserved),
 		STORY(a_rate_reserves_for_two_seconds),
+		STORY(a_later_arrival_with_a_smaller_key_overtakes),
+		STORY(nobody_shares_a_place),
+		STORY(windows_are_those_of_the_passes),
 		STORY(the_directly_admitted_overtake_nobody),
 		STORY(sessions_are_held_until_they_are_ended),
 		STORY(the_rate_is_that_of_the_time_in_which_somebody_waits),

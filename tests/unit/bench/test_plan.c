@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,9 @@ static const struct {
 	{"--target 127.0.0.1:65536", PLAN_WRONG},
 	{"--target ::1:80", PLAN_WRONG},
 	{"--visitors 5", PLAN_WRONG}, // no target
+	{"--target 127.0.0.1:80 --target 127.0.0.2:80 --roam 1", PLAN_OK},
+	{"--target 127.0.0.1:80 --target 192.0.2.1:80", PLAN_WRONG},
+	{"--target 127.0.0.1:80 --roam 1.1", PLAN_WRONG},
 	{"--target 127.0.0.1:80 --visitors 0", PLAN_WRONG},
 	{"--target 127.0.0.1:80 --visitors 4000000", PLAN_OK},
 	{"--target 127.0.0.1:80 --visitors 4000001", PLAN_WRONG},
@@ -95,11 +99,27 @@ static void has_defaults_and_a_host(void **state)
 	assert_int_equal(plan.processes, 2); // no process without a visitor
 }
 
+// PLAN_TARGETS_MAX appliances, and one more.
+static void has_room_for_so_many_appliances(void **state)
+{
+	(void)state;
+	struct plan plan;
+	char line[1024] = "--json";
+	size_t len = strlen(line);
+	for (uint32_t i = 0; i <= PLAN_TARGETS_MAX; i++) {
+		assert_int_equal(read(line, &plan), i > 0 ? PLAN_OK : PLAN_WRONG);
+		assert_int_equal(plan.target_count, i);
+		len += (size_t)snprintf(line + len, sizeof(line) - len, " --target=127.0.0.1:80");
+	}
+	assert_int_equal(read(line, &plan), PLAN_WRONG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_what_it_should),
 		cmocka_unit_test(has_defaults_and_a_host),
+		cmocka_unit_test(has_room_for_so_many_appliances),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

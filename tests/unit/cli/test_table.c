@@ -40,6 +40,16 @@ static const struct table_case {
 		"room         derby\n"
 		"capacity     500\n"
 		"store.state  saved\n"},
+	{"an object with a list of objects",
+		"{\"a\":1,\"rooms\":[{\"room\":\"derby\",\"n\":7}],\"names\":[\"x\"],\"none\":[]}",
+		0,
+		"a      1\n"
+		"names  [\"x\"]\n"
+		"none   []\n"
+		"\n"
+		"rooms\n"
+		"room   n\n"
+		"derby  7\n"},
 	{"an empty list", "[]", 0, "none\n"},
 	{"an empty object", "{}", 0, ""},
 	{"a text", "\"done\"", 0, "done\n"},

@@ -43,16 +43,14 @@ static struct ledger_batch batch_of(const struct ledger_entry *entries, uint32_t
 
 static bool encode(const struct ledger_batch *batch, struct ledger_wire_args *args)
 {
-	return ledger_wire_batch(
-		batch, "sluice:{x}:", "ffffffffffffffffffffffffffffffffffffffff", args);
+	return ledger_wire_batch(batch, "sluice:{x}:", args);
 }
 
-static void a_batch_is_an_evalsha(void **state)
+static void a_batch_is_a_key_and_arguments(void **state)
 {
 	(void)state;
-	static const char *const expected[] = {"EVALSHA",
-		"ffffffffffffffffffffffffffffffffffffffff", "1", "sluice:{x}:", "a1",
-		"0000000000000abc", "7", "1764500000123", "3", "11", "10", "176450000012",
+	static const char *const expected[] = {"sluice:{x}:", "a1", "0000000000000abc", "7",
+		"1764500000123", "3", "11", "10", "176450000012",
 		"0123456789abcdef0123456789abcdef01234567", "99", "2", "1", "1", "0000dead",
 		"00000000000000aa", "00000000000000bb", "00000000000000cc", "0", "5"};
 	const struct ledger_entry called = {.kind = LEDGER_CALLED,
@@ -81,6 +79,10 @@ static struct ledger_entry largest(uint8_t kind)
 	case LEDGER_GATHERED:
 		e.gathered.count = LEDGER_IDS_MAX;
 		e.gathered.max = UINT32_MAX;
+		break;
+	case LEDGER_CODE:
+		e.code = (struct ledger_code){LEDGER_CODE_KNOWN, UINT32_MAX,
+			{UINT64_MAX, UINT64_MAX}, UINT64_MAX, {UINT64_MAX, UINT64_MAX, true}};
 		break;
 	case LEDGER_RECORD:
 		e.record = (struct ledger_record){15, true, UINT32_MAX, LEDGER_BLOB_MAX, blob};
@@ -144,11 +146,17 @@ static void limits_of_the_header_hold(void **state)
 	assert_true(encode(&batch, &args));
 	batch.count++;
 	assert_false(encode(&batch, &args));
+	for (uint32_t i = 0; i <= LEDGER_READS_MAX; i++) {
+		entries[i] = (struct ledger_entry){.kind = LEDGER_READ};
+		batch = batch_of(entries, i + 1);
+		assert_int_equal(encode(&batch, &args), i < LEDGER_READS_MAX);
+	}
 
 	struct ledger_entry bad[] = {
 		{.kind = LEDGER_SLOTS, .slots = {.count = LEDGER_SLOTS_MAX + 1}},
 		{.kind = LEDGER_SLOTS},
 		{.kind = LEDGER_SLOTS, .slots = {.count = 1, .total = 1ull << 53}},
+		{.kind = LEDGER_CODE}, {.kind = LEDGER_CODE, .code = {.what = LEDGER_CODE_WHATS}},
 		{.kind = LEDGER_GATHERED, .gathered = {.count = LEDGER_IDS_MAX + 1}},
 		{.kind = LEDGER_RECORD, .record = {.len = LEDGER_BLOB_MAX + 1}},
 		{.kind = LEDGER_RECORD, .record = {.type = 16}},
@@ -222,7 +230,7 @@ static void a_head_says_what_it_says(void **state)
 	assert_int_equal(reply.news_count, 6);
 }
 
-#define WORDS "00000000000000aa ffffffffffffffff 1 0 5 1764500000123 7 65536 "
+#define WORDS "00000000000000aa ffffffffffffffff 1 0 5 1764500000123 9 7 4000 65536 "
 #define VIEW "18 7 0000000000000001 0000000000000000 ffffffffffffffff 0 0 0 0 0 0 0 0 0 0 0 0 0 5 "
 
 static const struct {
@@ -242,7 +250,11 @@ static const struct {
 	{"1 5 00000000000000ab 1764500600", false},
 	{"4 7", true},
 	{"4 7 1", false},
-	{"16 1", true}, // a code spent
+	{"16 1 00000000000000ab 00000000000000cd 1", true}, // a code honoured, and its place
+	{"16 1 00000000000000ab 00000000000000cd 2", false},
+	{"16 1 00000000000000ab 00000000000000cd", false},
+	{"16 1", false},
+	{"16 4", true}, // spent
 	{"10 1", false},
 	{"19 7 64 1000", true}, // a page
 	{"19 7 64", false},
@@ -292,14 +304,15 @@ static const struct {
 	const char *bytes;
 	bool is_member;
 } members[] = {
-	{"63 edge-1.tokyo_A 1 0 176450000012 1", true},
-	{"64 a 1 0 0 0", false},
-	{"0  1 0 0 0", false},
-	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0 0", true}, // 32
-	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0 0", false},
-	{"0 a/b 1 0 0 0", false},
-	{"0 a 1 0 0", false},
-	{"0 a 1 0 0 2", false},
+	{"63 edge-1.tokyo_A 1 0 176450000012 1 77", true},
+	{"64 a 1 0 0 0 0", false},
+	{"0  1 0 0 0 0", false},
+	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0 0 0", true}, // 32
+	{"0 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn 1 0 0 0 0", false},
+	{"0 a/b 1 0 0 0 0", false},
+	{"0 a 1 0 0 0", false},
+	{"0 a 1 0 0 2 0", false},
+	{"0 a 1 0 0 1 x", false},
 };
 
 static void members_are_checked(void **state)
@@ -371,7 +384,7 @@ static void slots_are_as_many_as_fit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_batch_is_an_evalsha),
+		cmocka_unit_test(a_batch_is_a_key_and_arguments),
 		cmocka_unit_test(every_kind_fits_its_bound),
 		cmocka_unit_test(limits_of_the_header_hold),
 		cmocka_unit_test(heads_are_checked),

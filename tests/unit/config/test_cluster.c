@@ -185,7 +185,6 @@ static const char *key_error(const char *path)
 	"{servers: " \
 	"['b:1']}"
 #define END REST "}]\n"
-#define LATER "is not supported by this version; allowed: embedded\n"
 
 static const struct rule_case {
 	const char *name, *text, *errors;
@@ -200,8 +199,6 @@ static const struct rule_case {
 		"t.yaml:4:105: warning: sites[0].rooms[0].on_store_loss: 'share' has no effect on "
 		"an embedded store\n"},
 	{"alone", "store: redis://a:1" END,
-		"t.yaml:1:8: store: 'redis://a:1' is not supported by this version; allowed: "
-		"embedded\n"
 		"t.yaml:1:8: store: 'redis://a:1' is shared, and needs a name and a key; allowed: "
 		"with `cluster`\n"},
 	{"a password is not repeated", "store: redis://u:secret@a:1" END,
@@ -211,22 +208,30 @@ static const struct rule_case {
 	{"complete",
 		"store: redis://u@a:1\nstore_password_file: /good\ncluster: {appliance: a1, "
 		"key_file: /good}" END,
-		"t.yaml:1:8: store: 'redis://u@a:1' " LATER},
+		""},
+	{"draws",
+		"store: redis://a:1\ncluster: {appliance: a1, key_file: /good}" REST
+		", rooms: [{name: a, path: /a, order: window, window: 30s}, {name: b, path: "
+		"/b}]}]\n",
+		"t.yaml:4:77: sites[0].rooms[0].name: 'a' draws places, which one appliance does "
+		"alone; allowed: with a shared store order: arrival and no prequeue\n"},
+	{"codes",
+		"store: redis://a:1\ncluster: {appliance: a1, key_file: /good}" REST
+		", rooms: [{name: a, path: /a, lanes: [{name: m, codes: codes.txt}]}]}]\n",
+		"t.yaml:4:115: sites[0].rooms[0].lanes[0].codes: 'codes.txt' are used up by one "
+		"appliance alone; allowed: with a shared store links, headers and addresses\n"},
 	{"no password", "store: redis://u@a:1\ncluster: {appliance: a1, key_file: /good}" END,
 		"t.yaml:1:8: store: 'redis://u@a:1' has a user, who needs a password; allowed: "
-		"with `store_password_file`\n"
-		"t.yaml:1:8: store: 'redis://u@a:1' " LATER},
+		"with `store_password_file`\n"},
 	{"bad files",
 		"store: unix:///r\nstore_password_file: /bad\ncluster: {appliance: a1, key_file: "
 		"/bad}" END,
-		"t.yaml:1:8: store: 'unix:///r' " LATER
 		"t.yaml:2:22: store_password_file: '/bad' is no use: /p: is empty; allowed: a file "
 		"of one line\n"
 		"t.yaml:3:36: cluster.key_file: '/bad' is no use: /k: may be read by others; "
 		"allowed: 64 hex digits, mode 0600\n"},
 	{"no name, no key", "store: redis://a:1\ncluster: {sync: 1s}" END,
-		"t.yaml:1:8: store: 'redis://a:1' " LATER
-		"t.yaml:2:10: cluster.appliance: is missing; allowed: 1 to 63 letters, digits, "
+		"t.yaml:2:10: cluster.appliance: is missing; allowed: 1 to 32 letters, digits, "
 		"'_', '.' or '-'\n"
 		"t.yaml:2:10: cluster.key_file: is missing; allowed: the path of a file or "
 		"folder\n"},

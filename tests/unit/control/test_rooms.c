@@ -1,6 +1,7 @@
 // Rooms over reloads: one that fails midway changes nothing, and a room that comes back is what it
 // was.
 
+#include "controlplane/engine.h"
 #include "controlplane/rooms.h"
 
 #include "controlplane/controller/pool.h"
@@ -178,6 +179,7 @@ static void test_reloads(void **state)
 {
 	(void)state;
 	static struct control c;
+	c.engine = &engine_alone;
 	const struct store_status status = {.free_count = 1u << 20};
 	struct memory_store memory = {.store = {&memory_ops, status}};
 	char path[] = "/tmp/sluice-rooms-XXXXXX";

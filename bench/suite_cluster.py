@@ -1,0 +1,249 @@
+"""cluster: four appliances with one line, and everything that can go wrong with them.
+
+First a step: people arrive at all appliances at once, and each gets a place that is nobody else's.
+Then, under a crowd that never ends and that roams over the appliances, one fault after the other.
+What must hold in all of it: the shop never sees more than the capacity, and nobody loses the place.
+"""
+import contextlib
+import json
+import subprocess
+import threading
+import time
+
+from rack import HUB, PORT, PRIMARY_PORT, REPLICA_PORT, ROOM, SHOP_PORT, SITE, rack, until
+from world import BUILD, Failure, ending_with_us, folder
+
+TAKES = "takes about seven minutes"
+APPLIANCES = 4
+STEP_VISITORS = 50000
+STEP_OVER_S = 10
+STEP_S = 70
+CROWD = 1500
+CAPACITY = 200
+RATE = 120  # people a second
+SESSION_S = 8
+BEFORE_S = 6  # of steady state, to compare with
+AFTER_S = 12  # for recovery
+STOPPED_S = 20
+CUT_OFF_S = 60
+LOSSY_S = 30
+LOSS_PERCENT = 30
+RESTART_S = 2
+TAKEOVER_MOST_S = 10
+QUICK = {"STEP_VISITORS": 2000, "STEP_OVER_S": 2, "STEP_S": 12, "CROWD": 400, "BEFORE_S": 4,
+         "AFTER_S": 8, "STOPPED_S": 5, "CUT_OFF_S": 8, "LOSSY_S": 6}
+
+
+def run():
+    room = {"capacity": CAPACITY, "rate": f"{RATE}/s", "session": f"{SESSION_S}s"}
+    with folder() as at, rack(at, APPLIANCES, room, STEP_VISITORS + CROWD, SESSION_S) as world:
+        yield step(world)
+        over = 0
+        lost = 0
+        for fault in FAULTS:
+            figures = endure(world, fault)
+            over = max(over, figures["admitted_over"])
+            lost += figures["lost"]
+            if "takeover_s" in figures:
+                yield {"takeover_s": figures.pop("takeover_s")}
+            name = fault.__name__
+            yield {f"{name}_{key}": value for key, value in figures.items()}
+        yield {"admitted_over": over, "lost": lost}
+        yield propagation(world)
+
+
+# --- what is seen
+
+class Samples:
+    """What sampler.py sees of the shop while this block runs."""
+
+    def __init__(self, world):
+        self.world, self.rows = world, []
+
+    def __enter__(self):
+        command = self.world.hub.inside("/usr/bin/python3", "-B",
+                                        str(BUILD.parent / "bench/sampler.py"), SHOP_PORT)
+        self.child = subprocess.Popen(ending_with_us(command), stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE, text=True)
+        self.thread = threading.Thread(target=self.take)
+        self.thread.start()
+        return self
+
+    def take(self):
+        for line in self.child.stdout:
+            self.rows.append([float(word) for word in line.split()])
+
+    def __exit__(self, *_):
+        self.child.terminate()
+        self.child.wait()
+        self.thread.join()
+
+    def rate(self, begin, end):
+        """People a second who came in."""
+        rows = [row for row in self.rows if begin <= row[0] <= end]
+        if len(rows) < 2:
+            raise Failure("the shop could not be looked at")
+        return (rows[-1][1] - rows[0][1]) / (rows[-1][0] - rows[0][0])
+
+    def again_at(self, rate, since):
+        """When as many as that came in within a second for the first time; None: not once."""
+        for row in self.rows:
+            if row[0] >= since + 1 and self.rate(row[0] - 1, row[0]) >= rate:
+                return row[0]
+        return None
+
+
+@contextlib.contextmanager
+def crowd(world, *options):
+    """The crowd as it runs; what it saw is in `seen` when it has been ended."""
+    targets = [word for one in world.appliances for word in ("--target", f"{one.address}:{PORT}")]
+    command = world.hub.inside(
+        BUILD / "bench/crowd", *targets, "--host", SITE, "--path", f"/{ROOM}/", "--room", ROOM,
+        "--shop-port", SHOP_PORT, "--shop", 1, "--leave", "mixed", "--rate", RATE,
+        "--capacity", CAPACITY, "--json", *options)
+    seen = {}
+    child = subprocess.Popen(ending_with_us(command), stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, text=True)
+    try:
+        yield child, seen
+        child.terminate()
+        out, _ = child.communicate(timeout=60)
+        if child.returncode != 0:
+            raise Failure("the crowd failed")
+        seen.update(json.loads(out))
+    finally:
+        child.kill()
+        child.wait()
+
+
+def over(seen):
+    """Sessions above the capacity, as the shop and the crowd saw them for certain."""
+    return max(0, seen["shop_sessions_max"] - CAPACITY, seen["held_max"] - CAPACITY)
+
+
+# --- the step
+
+def step(world):
+    with crowd(world, "--visitors", STEP_VISITORS, "--shape", "step", "--over", STEP_OVER_S,
+               "--seconds", STEP_S) as (child, seen):
+        out, _ = child.communicate(timeout=STEP_S + 60)
+        seen.update(json.loads(out))
+    if seen["places_told"] == 0:
+        raise Failure(f"nobody was told a position: {seen}")
+    return {"step_admitted_over": over(seen),
+            "step_places": seen["places_told"],
+            "step_places_double": seen["places_double"],
+            "step_positions_worse": seen["positions_worse"],
+            "step_arrivals_overtaken": seen["arrivals_overtaken"],
+            "step_inversions": seen["inversions"],
+            "step_lost": seen["lost"],
+            "step_second_over": max(0, seen["second_max"] - 2 * RATE),  # the burst is a second's
+            "step_minute_over": max(0, seen["window_max"] - 61 * RATE)}
+
+
+# --- faults: each begins when called, and says when it began and was over
+
+def ordinary(world):
+    """Any but the conductor."""
+    conductor = world.conductor()
+    return next(one for one in world.appliances if one is not conductor)
+
+
+def kill_member(world):
+    victim = ordinary(world)
+    began = time.monotonic()
+    victim.kill()
+    time.sleep(RESTART_S)
+    victim.start()
+    victim.await_ready()
+    return {}, began, began
+
+
+def kill_conductor(world):
+    victim = world.conductor()
+    if not victim:
+        raise Failure("there is no conductor")
+    began = time.monotonic()
+    victim.kill()
+    until(lambda: world.conductor(victim) not in (None, victim), TAKEOVER_MOST_S,
+          f"no other conductor within {TAKEOVER_MOST_S} s")
+    took = time.monotonic() - began
+    victim.start()
+    victim.await_ready()
+    return {"takeover_s": took}, began, began
+
+
+def kill_redis(world):
+    port = world.redis.primary()
+    began = time.monotonic()
+    world.redis.kill(port)
+    world.redis.start_server(port)
+    return {}, began, began
+
+
+def fail_over(world):
+    port = world.redis.primary()
+    began = time.monotonic()
+    world.redis.kill(port)
+    other = PRIMARY_PORT + REPLICA_PORT - port
+    until(lambda: world.redis.primary() == other, 30, "the sentinels chose no other primary")
+    world.redis.start_server(port, "--replicaof", f"{HUB} {other}")
+    return {}, began, began
+
+
+def stop(world):
+    victim = ordinary(world)
+    began = time.monotonic()
+    victim.child.send_signal(19)  # SIGSTOP
+    time.sleep(STOPPED_S)
+    victim.child.send_signal(18)  # SIGCONT
+    return {}, began, time.monotonic()
+
+
+def lasting(world, rule, seconds):
+    victim = ordinary(world)
+    began = time.monotonic()
+    victim.cut_off(rule)
+    time.sleep(seconds)
+    victim.mend()
+    return {}, began, time.monotonic()
+
+
+def partition(world):
+    return lasting(world, "drop", CUT_OFF_S)
+
+
+def loss(world):
+    return lasting(world, f"numgen random mod 100 < {LOSS_PERCENT} drop", LOSSY_S)
+
+
+FAULTS = (kill_member, kill_conductor, kill_redis, fail_over, stop, partition, loss)
+
+
+def endure(world, fault):
+    """A crowd before, while and after a fault."""
+    with crowd(world, "--visitors", CROWD, "--over", 2, "--forever") as (_, seen), \
+            Samples(world) as samples:
+        time.sleep(4)  # until a line has formed
+        steady_from = time.monotonic()
+        time.sleep(BEFORE_S)
+        steady = samples.rate(steady_from, time.monotonic())
+        figures, began, ended = fault(world)
+        time.sleep(AFTER_S)
+        now = time.monotonic()
+        again = samples.again_at(0.8 * steady, ended)
+        figures["throughput"] = samples.rate(began, now) / steady
+        if again:
+            figures["recover_s"] = again - ended
+    figures["rate"] = steady
+    figures["admitted_over"] = over(seen)
+    figures["lost"] = seen["lost"]
+    return figures
+
+
+def propagation(world):
+    shown = [one.show("cluster") for one in world.appliances]
+    worst = [one["propagation_p99_ms"] for one in shown if one and "propagation_p99_ms" in one]
+    if len(worst) < APPLIANCES:
+        raise Failure("not every appliance says how long the conductor's word takes")
+    return {"propagation_p99_ms": max(worst)}

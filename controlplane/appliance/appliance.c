@@ -1,0 +1,525 @@
+// Link, member, conductor and what is shared, tied together. The link's events and the engine's
+// turns are the only ways in; what member and shared want done comes back by their seams.
+//
+// A reply is followed by a turn at once, so that claims that came while a batch was in flight wait
+// no longer than that. Snapshots that records ask for are made when the member is about to say that
+// its workers go by them (barrier), not one for each.
+
+#include "controlplane/appliance/inside.h"
+
+#include "controlplane/link/link_password.h"
+#include "controlplane/log.h"
+#include "controlplane/reload.h"
+#include "controlplane/rooms.h"
+#include "controlplane/turn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define ARGS_MAX (LEDGER_WIRE_ARGS_BATCH + LEDGER_ENTRIES_MAX * LEDGER_WIRE_ARGS_ENTRY)
+#define TEXT_MAX (LEDGER_WIRE_BYTES_BATCH + LEDGER_ENTRIES_MAX * LEDGER_WIRE_BYTES_ENTRY)
+#define KNOWN_MAX (1u << 21) // of all rooms; some 110 bytes each
+#define LEAVE_MS 2000u // for the goodbye to be taken
+#define STILL_WAITING_MS 10000u // between lines in the log that say so
+
+static uint64_t now_ms(const struct control *c)
+{
+	return clock_at(&c->clock, clock_monotonic_us());
+}
+
+bool appliance_is_wanted(const struct config *config)
+{
+	return config->store.kind != CONFIG_STORE_EMBEDDED;
+}
+
+// --- the number of this appliance, for a start while the ledger is away: "NUMBER NAME"
+
+static uint8_t read_number(const struct control *c)
+{
+	char name[LEDGER_NAME_MAX + 1] = "";
+	unsigned number = LEDGER_MEMBERS_MAX;
+	FILE *file = fopen(state_path(c->state, STATE_APPLIANCE), "re");
+	if (!file)
+		return LEDGER_MEMBERS_MAX;
+	const int count = fscanf(file, "%u %32s", &number, name);
+	fclose(file);
+	const bool is_ours = count == 2 && number < LEDGER_MEMBERS_MAX &&
+			     strcmp(name, c->started->cluster->appliance) == 0;
+	return is_ours ? (uint8_t)number : LEDGER_MEMBERS_MAX;
+}
+
+static void write_number(const struct control *c, uint8_t number)
+{
+	const char *path = state_path(c->state, STATE_APPLIANCE);
+	char beside[PATH_MAX];
+	snprintf(beside, sizeof(beside), "%s.new", path);
+	const int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	bool is_written =
+		fd >= 0 && dprintf(fd, "%u %s\n", number, c->started->cluster->appliance) > 0;
+	is_written = is_written && fsync(fd) == 0;
+	if (fd >= 0)
+		close(fd);
+	if (!is_written || rename(beside, path) < 0)
+		log_warning("%s: %s: a start while the store is away will have to wait", path,
+			strerror(errno));
+}
+
+// --- what the member wants done
+
+static uint64_t seam_barrier_begin(void *ctx)
+{
+	struct control *c = ctx;
+	if (c->appliance->is_snapshot_due && !c->appliance->is_joining) {
+		c->appliance->is_snapshot_due = false;
+		reload_snapshot(c);
+	}
+	return turn_seams.barrier_begin(c);
+}
+
+static bool seam_send(void *ctx, const struct ledger_batch *batch)
+{
+	struct control *c = ctx;
+	struct appliance *a = c->appliance;
+	const bool fits = ledger_wire_batch(batch, a->prefix, &a->args);
+	assert(fits); // ARGS_MAX and TEXT_MAX are enough for every batch
+	if (link_send(a->link, 1, a->args.count, a->args.argv, a->args.lengths) < 0)
+		return false;
+	a->sent_us = clock_monotonic_us();
+	a->sent_ms = clock_at(&c->clock, a->sent_us);
+	return true;
+}
+
+static void seam_time(void *ctx, const struct member_time *time)
+{
+	struct control *c = ctx;
+	struct appliance *a = c->appliance;
+	if (!time->is_sound)
+		return;
+	const struct clock_reply reply = {.sent_us = a->sent_us,
+		.received_us = a->received_us,
+		.ms = time->time_ms,
+		.is_skewed = time->is_skewed};
+	if (!a->has_begun)
+		clock_join(&c->clock, &reply);
+	else if (a->is_joining)
+		clock_join_again(&c->clock, &reply);
+	else
+		clock_follow(&c->clock, &reply);
+	a->has_begun = true;
+	atomic_store(&c->words.clock_offset_ms, c->clock.offset_ms);
+}
+
+static void seam_numbered(void *ctx, uint8_t appliance)
+{
+	struct control *c = ctx;
+	struct appliance *a = c->appliance;
+	atomic_store(&c->words.appliance, appliance);
+	if (appliance == a->appliance)
+		return;
+	log_info("appliance %s has number %u", c->started->cluster->appliance, appliance);
+	a->appliance = appliance;
+	write_number(c, appliance);
+}
+
+static void seam_record(void *ctx, uint8_t type, uint32_t id, const uint8_t *bytes, uint32_t len)
+{
+	struct control *c = ctx;
+	shared_take(c->appliance->shared, type, id, bytes, len);
+}
+
+static void seam_recorded(void *ctx, uint8_t type, uint32_t id, enum ledger_verdict verdict)
+{
+	(void)ctx;
+	if (verdict == LEDGER_FULL)
+		log_error("the cluster's store has no room for record %u of type %u", id, type);
+}
+
+static void seam_resynced(void *ctx)
+{
+	struct control *c = ctx;
+	shared_resynced(c->appliance->shared);
+}
+
+static bool seam_restore(void *ctx)
+{
+	struct control *c = ctx;
+	return shared_restore(c->appliance->shared);
+}
+
+// --- what is shared
+
+static bool seam_put(void *ctx, const struct ledger_record *record)
+{
+	struct control *c = ctx;
+	return member_put_record(c->appliance->member, record);
+}
+
+static void seam_keys(void *ctx)
+{
+	struct control *c = ctx;
+	c->appliance->is_snapshot_due = true;
+}
+
+static void save_room(struct control *c, const struct shared_room *said)
+{
+	const struct store_record record = {.kind = STORE_ROOM,
+		.room = {.line_id = said->line_id,
+			.state = said->state,
+			.mode = said->mode,
+			.message = said->message}};
+	if (!store_put(c->store, &record))
+		log_error("the own store took no record of a command of the cluster");
+}
+
+// A room that is not configured here may be some day.
+static void seam_room(void *ctx, const struct shared_room *said)
+{
+	struct control *c = ctx;
+	struct control_room *room = rooms_find_line(c, said->line_id);
+	save_room(c, said);
+	if (!room)
+		return;
+	room->state_override = said->state;
+	room->mode_override = said->mode;
+	memcpy(room->message, said->message, sizeof(room->message));
+	memcpy(room->salt, said->salt, sizeof(room->salt));
+	room->salt_bytes = said->salt_bytes;
+	if (said->opened_ms > room->schedule.opened_ms) {
+		room->schedule.opened_ms = said->opened_ms;
+		room->schedule.opened_at_ms = said->opened_at_ms;
+	}
+	rooms_apply(c, room);
+	c->appliance->is_snapshot_due = true;
+}
+
+static void seam_release(void *ctx, uint32_t line_id, uint64_t people)
+{
+	struct control *c = ctx;
+	if (c->appliance->status.office.is_in_office)
+		member_release(c->appliance->member, line_id, people);
+}
+
+static void seam_say(void *ctx, const char *text)
+{
+	(void)ctx;
+	log_error("%s", text);
+}
+
+// --- what the link tells
+
+static void look(struct control *c)
+{
+	struct appliance *a = c->appliance;
+	member_status(a->member, &a->status);
+	if (a->status.is_resyncing && !a->was_resyncing)
+		shared_resync_begins(a->shared);
+	a->was_resyncing = a->status.is_resyncing;
+	const uint64_t skew_ms = (uint64_t)llabs(a->status.skew_ms);
+	if (!a->is_joining && !a->status.is_away && skew_ms > a->skew_max_ms)
+		a->skew_max_ms = skew_ms;
+}
+
+static void on_ready(void *context, const struct link_status *status, bool is_other)
+{
+	struct control *c = context;
+	log_info("store: connected to %s (Redis %s)%s", status->primary, status->server.version,
+		is_other ? "" : ", as before");
+	for (uint32_t i = 0; is_other && i < status->warnings.count; i++)
+		log_warning("store: %s", status->warnings.texts[i]);
+	member_connected(c->appliance->member, status->server.run_id, now_ms(c));
+	look(c);
+}
+
+static void on_lost(void *context, const char *reason)
+{
+	struct control *c = context;
+	log_warning("store: connection lost: %s", reason);
+	member_lost(c->appliance->member, now_ms(c));
+	look(c);
+}
+
+// The script itself failed: no memory there, a full disk, another program's data.
+static void take_error(struct appliance *a, const char *text)
+{
+	if (strncmp(a->failure, text, sizeof(a->failure) - 1) != 0)
+		log_error("store: %s", text);
+	snprintf(a->failure, sizeof(a->failure), "%s", text);
+	link_drop(a->link, "its script fails");
+}
+
+static void on_replied(void *context, const redisReply *reply)
+{
+	struct control *c = context;
+	struct appliance *a = c->appliance;
+	a->received_us = clock_monotonic_us();
+	if (reply->type != REDIS_REPLY_STRING) {
+		take_error(a, reply->type == REDIS_REPLY_ERROR ? reply->str : "no text");
+		return;
+	}
+	a->failure[0] = '\0';
+	if (!member_reply(a->member, reply->str, reply->len, a->sent_ms,
+		    clock_at(&c->clock, a->received_us)))
+		link_drop(a->link, "says what cannot be read");
+	look(c);
+	if (c->wake)
+		event_active(c->wake, EV_READ, 0); // claims may wait
+	else
+		member_turn(a->member, now_ms(c));
+}
+
+static void on_subscribed(void *context)
+{
+	(void)context; // what was published before comes with the next reply
+}
+
+static void on_told(void *context, const char *message, size_t bytes)
+{
+	struct control *c = context;
+	if (!member_news(c->appliance->member, message, bytes, now_ms(c)))
+		link_drop(c->appliance->link, "tells what cannot be read");
+	look(c);
+}
+
+// --- begin and end
+
+static int make_args(struct appliance *a)
+{
+	a->args = (struct ledger_wire_args){.argv = calloc(ARGS_MAX, sizeof(char *)),
+		.lengths = calloc(ARGS_MAX, sizeof(size_t)),
+		.max = ARGS_MAX,
+		.text = malloc(TEXT_MAX),
+		.text_max = TEXT_MAX};
+	return a->args.argv && a->args.lengths && a->args.text ? 0 : -ENOMEM;
+}
+
+static int make_link(struct control *c)
+{
+	static const struct link_events events = {.ready = on_ready,
+		.lost = on_lost,
+		.replied = on_replied,
+		.subscribed = on_subscribed,
+		.told = on_told};
+	struct appliance *a = c->appliance;
+	char password[LINK_PASSWORD_BYTES_MAX + 1] = "";
+	const char *path = c->started->store_password_file;
+	const char *error = path ? link_password_read(path, password) : NULL;
+	if (error) {
+		log_error("%s", error);
+		return -EACCES;
+	}
+	const struct link_options options = {.store = &c->started->store,
+		.password = path ? password : NULL,
+		.channel = a->channel,
+		.script = ledger_wire_script,
+		.script_bytes = ledger_wire_script_bytes};
+	const int ret = link_create(c->base, &options, &events, c, &a->link);
+	explicit_bzero(password, sizeof(password));
+	return ret;
+}
+
+static uint32_t known_max(const struct config *config)
+{
+	const uint64_t most = config_line_count(config) * (config->sessions_max + config->left_max);
+	return most < KNOWN_MAX ? (uint32_t)most : KNOWN_MAX;
+}
+
+static int make_member(struct control *c)
+{
+	struct appliance *a = c->appliance;
+	struct member_seams seams = {.ctx = c,
+		.answer = turn_seams.answer,
+		.barrier_begin = seam_barrier_begin,
+		.barrier_passed = turn_seams.barrier_passed,
+		.session_id = turn_seams.session_id,
+		.send = seam_send,
+		.time = seam_time,
+		.numbered = seam_numbered,
+		.record = seam_record,
+		.recorded = seam_recorded,
+		.resynced = seam_resynced,
+		.restore = seam_restore,
+		.code = appliance_code,
+		.code_answered = appliance_code_answered};
+	struct member_plan plan = {.incarnation = turn_seams.session_id(c),
+		.appliance = a->appliance,
+		.lines_max = MEMBER_LINES_MAX,
+		.nodes_max = MEMBER_NODES_MAX,
+		.workers_max = c->worker_count,
+		.known_max = known_max(c->started),
+		.sync_ms = (uint32_t)c->started->cluster->sync_ms,
+		.seed = turn_seams.session_id(c)};
+	snprintf(plan.name, sizeof(plan.name), "%s", c->started->cluster->appliance);
+	const struct member_sets sets = {c->words.ended, c->words.left};
+	a->member = member_create(&plan, &sets, &seams, now_ms(c));
+	return a->member ? 0 : -ENOMEM;
+}
+
+int appliance_create(struct control *c)
+{
+	const struct shared_seams seams = {.ctx = c,
+		.put = seam_put,
+		.keys = seam_keys,
+		.room = seam_room,
+		.release = seam_release,
+		.say = seam_say};
+	const struct config_cluster *cluster = c->started->cluster;
+	char error[SEAL_TEXT_BYTES] = "no memory";
+	struct appliance *a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	c->appliance = a;
+	c->engine = &appliance_engine;
+	a->appliance = read_number(c);
+	a->is_joining = true;
+	snprintf(a->prefix, sizeof(a->prefix), "sluice:{%s}:", cluster->name);
+	snprintf(a->channel, sizeof(a->channel), "%snews", a->prefix);
+	int ret = seal_create(cluster->key_file, &a->seal, error);
+	if (ret < 0) {
+		log_error("%s", error);
+		return ret;
+	}
+	a->shared = shared_create(a->seal, c->secrets, c->tickets, &seams);
+	if (!a->shared || make_args(a) < 0)
+		return -ENOMEM;
+	if ((ret = make_member(c)) < 0)
+		return ret;
+	return make_link(c);
+}
+
+// Nothing but the member runs yet.
+static void on_join_tick(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd, (void)what;
+	struct control *c = context;
+	member_turn(c->appliance->member, now_ms(c));
+	look(c);
+	if (c->appliance->status.office.is_in_office)
+		appliance_second(c, now_ms(c));
+}
+
+// What keeps it from going on.
+static const char *reason_to_wait(struct control *c)
+{
+	const struct appliance *a = c->appliance;
+	const struct link_status *link = link_status(a->link);
+	if (a->status.is_name_taken)
+		return "another appliance is alive under this name";
+	if (a->status.is_full)
+		return "there is no number left for it";
+	if (a->status.is_recovering)
+		return "it has lost writes, and is told by the others what it knew";
+	if (!link->is_ready)
+		return link->error[0] ? link->error : "it is not there";
+	return "it has not told all yet";
+}
+
+// Whether this start can go on without the ledger: by what was known.
+static bool is_known(const struct control *c)
+{
+	struct secrets_view views[SECRETS_MAX];
+	return c->appliance->appliance < LEDGER_MEMBERS_MAX && secrets_list(c->secrets, views) > 0;
+}
+
+static int wait_for_ledger(struct control *c)
+{
+	struct appliance *a = c->appliance;
+	const uint64_t began_us = clock_monotonic_us();
+	uint64_t said_us = began_us;
+	while (!a->status.is_ready || !a->has_begun || !shared_is_ready(a->shared)) {
+		const uint64_t now_us = clock_monotonic_us();
+		if (shared_is_foreign(a->shared)) {
+			log_error("cluster.key_file: %s is not the key of this cluster",
+				c->started->cluster->key_file);
+			return -EKEYREJECTED;
+		}
+		if (a->status.is_name_taken && now_us - began_us > APPLIANCE_NAME_MS * 1000ull) {
+			log_error("cluster.appliance: %s is the name of another appliance, "
+				  "which is alive",
+				c->started->cluster->appliance);
+			return -EEXIST;
+		}
+		if (is_known(c) && !a->status.is_connected &&
+			now_us - began_us > APPLIANCE_WAIT_MS * 1000ull) {
+			log_warning("store: %s; starting with what is known, as %s",
+				reason_to_wait(c), "`on_store_loss` says");
+			return 0;
+		}
+		if (now_us - said_us > STILL_WAITING_MS * 1000ull) {
+			log_warning("store: %s; waiting for it, nobody is served yet",
+				reason_to_wait(c));
+			said_us = now_us;
+		}
+		event_base_loop(c->base, EVLOOP_ONCE);
+	}
+	return 0;
+}
+
+// It was let in, and is not going to serve: nobody is to wait for it.
+static void take_leave(struct control *c)
+{
+	appliance_leave(c);
+	while (!appliance_has_left(c))
+		event_base_loop(c->base, EVLOOP_ONCE);
+}
+
+int appliance_join(struct control *c)
+{
+	struct appliance *a = c->appliance;
+	const struct timeval every = {0, CONTROL_TICK_MS * 1000};
+	struct event *tick = event_new(c->base, -1, EV_PERSIST, on_join_tick, c);
+	if (!tick || event_add(tick, &every) < 0)
+		return -ENOMEM;
+	look(c);
+	const int ret = wait_for_ledger(c);
+	if (ret < 0 && !a->status.is_name_taken)
+		take_leave(c);
+	event_free(tick);
+	if (!a->has_begun) // nobody knows better
+		clock_init(&c->clock, c->clock.last_ms, clock_monotonic_us(), clock_system_ms());
+	a->has_begun = true;
+	a->is_joining = false;
+	if (a->appliance < LEDGER_MEMBERS_MAX)
+		atomic_store(&c->words.appliance, a->appliance);
+	atomic_store(&c->words.clock_offset_ms, c->clock.offset_ms);
+	return ret;
+}
+
+void appliance_leave(struct control *c)
+{
+	if (c->appliance->is_leaving)
+		return;
+	c->appliance->is_leaving = true;
+	c->appliance->left_us = clock_monotonic_us();
+	member_goodbye(c->appliance->member);
+}
+
+bool appliance_has_left(const struct control *c)
+{
+	const struct appliance *a = c->appliance;
+	return a->status.is_gone || a->status.is_away ||
+	       clock_monotonic_us() > a->left_us + LEAVE_MS * 1000ull;
+}
+
+void appliance_destroy(struct control *c)
+{
+	struct appliance *a = c->appliance;
+	if (!a)
+		return;
+	link_destroy(a->link);
+	member_destroy(a->member);
+	shared_destroy(a->shared);
+	seal_destroy(a->seal);
+	free(a->args.argv);
+	free(a->args.lengths);
+	free(a->args.text);
+	free(a);
+	c->appliance = NULL;
+}

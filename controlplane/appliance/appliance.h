@@ -1,0 +1,64 @@
+// Appliance: control's side of a cluster. It puts together what knows nothing of each other: the
+// link to Redis, the member that speaks to the ledger, its conductor, what is shared, and the
+// rooms.
+//
+//   turn.c ─▶ appliance_engine ─▶ member ─▶ ledger_wire ─▶ link ─▶ Redis
+//   workers ◀─ answers, words ◀── member ◀── replies, news ◀── link
+//                                   └─▶ shared ─▶ secrets, seeds, rooms ─▶ snapshot
+//   rooms, pools ─▶ appliance_lines.c ─▶ member, conductor
+//
+// Control thread only.
+#pragma once
+
+#include <jansson.h>
+
+#include "controlplane/control.h"
+#include "controlplane/engine.h"
+
+#define APPLIANCE_WAIT_MS 5000u // at start, for the ledger, if enough is known without it
+#define APPLIANCE_NAME_MS 5000u // for another that has our name: it may be dying
+
+extern const struct engine appliance_engine;
+
+// Whether the configuration wants one.
+bool appliance_is_wanted(const struct config *config);
+
+// Connect to the store, as c->started says; c->base, state, clock, words, secrets and tickets are
+// there. c->appliance and c->engine are set. Returns 0 or -errno, logged.
+int appliance_create(struct control *c);
+
+// Wait until the ledger has given this appliance its number and cluster time, and all that is
+// shared has been read. Who knows its number and a secret of the cluster from before waits
+// APPLIANCE_WAIT_MS and then goes on by itself; others wait on. Before rooms are made and workers
+// started; runs the loop.
+// Returns 0 or -errno, logged: -EEXIST another live appliance has this name.
+int appliance_join(struct control *c);
+
+// Rooms or pools are others now: see engine.changed.
+void appliance_set_lines(struct control *c);
+
+// Once a second.
+void appliance_second(struct control *c, uint64_t now_ms);
+
+// Say goodbye to the others; whether that is done, or cannot be.
+void appliance_leave(struct control *c);
+bool appliance_has_left(const struct control *c);
+
+// Accepts that there is none.
+void appliance_destroy(struct control *c);
+
+// A line goes by what `on_store_loss` says.
+bool appliance_is_away(const struct control *c, const struct control_room *room);
+
+// Whether commands that all are to know can be taken now.
+bool appliance_can_share(const struct control *c);
+
+// Commands. As of secrets.h.
+int appliance_rotate(struct control *c, uint64_t ttl_s, uint64_t now_s);
+int appliance_revoke(struct control *c, uint8_t id, uint64_t now_s);
+
+// For `show`. New references.
+json_t *appliance_show(struct control *c);
+void appliance_add_counters(struct control *c, json_t *list,
+	void (*add)(json_t *list, const char *part, const char *name, const char *text,
+		uint64_t value));

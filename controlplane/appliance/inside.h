@@ -1,0 +1,51 @@
+// The inside of appliance.h, for its files.
+#pragma once
+
+#include "controlplane/appliance/appliance.h"
+#include "controlplane/appliance/shared.h"
+#include "controlplane/cluster/ledger_wire.h"
+#include "controlplane/cluster/member.h"
+#include "controlplane/link/link.h"
+
+#define APPLIANCE_PREFIX_BYTES 64u
+#define APPLIANCE_RANKS \
+	(1u << 20) // slots with tickets that a line can tell apart, of all appliances
+
+struct appliance {
+	struct seal *seal;
+	struct link *link;
+	struct member *member;
+	struct shared *shared;
+	struct member_status status; // as last looked at
+	char prefix[APPLIANCE_PREFIX_BYTES], channel[APPLIANCE_PREFIX_BYTES + 8];
+	struct ledger_wire_args args; // in memory of its own
+	uint64_t sent_us, sent_ms; // when a batch last went out
+	uint64_t received_us; // and its reply came in
+	uint8_t appliance; // number; LEDGER_MEMBERS_MAX: none yet
+	bool has_begun; // the clock has joined, or goes on without
+	bool is_joining; // no rooms and workers yet
+	bool is_snapshot_due; // records have changed what workers go by
+	bool was_resyncing, was_away, is_leaving;
+	uint8_t conductor_seen; // when it was last said
+	uint64_t skew_max_ms; // of replies, either way
+	uint64_t left_us; // when goodbye began
+	char failure[LINK_TEXT_BYTES]; // what the script said last
+};
+
+// As of member_seams: appliance_code.c
+bool appliance_code(void *ctx, const struct claim *claim, struct claim_answer *answer,
+	struct ledger_entry *entry);
+void appliance_code_answered(void *ctx, const struct ledger_entry *entry,
+	const struct ledger_answer *said, struct claim_answer *answer);
+
+// What the configuration makes of rooms and pools: appliance_lines.c
+struct appliance_nodes {
+	struct member_line lines[MEMBER_LINES_MAX];
+	struct member_node nodes[MEMBER_NODES_MAX];
+	uint32_t line_count, node_count;
+};
+void appliance_nodes_fill(const struct control *c, struct appliance_nodes *nodes);
+
+// As of engine.h: appliance_lines.c
+int appliance_begin_line(struct control *c, struct control_room *room);
+void appliance_end_line(struct control_room *room);

@@ -1,0 +1,549 @@
+// What appliances share: three of them and a ledger's records, told to each in order.
+
+#include "controlplane/appliance/shared.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define NOW UINT64_C(1764583200)
+#define TTL UINT64_C(86400)
+#define APPLIANCES 3
+#define LOG_MAX 256
+
+// --- a store of nothing: what was there before is what the test says
+
+struct nothing {
+	struct store store;
+	const struct store_secret *secret; // NULL: none
+};
+
+static int nothing_load(
+	struct store *store, enum store_kind kind, uint64_t max, store_record_fn *record, void *ctx)
+{
+	(void)max;
+	const struct nothing *n = (struct nothing *)store;
+	if (kind == STORE_SECRET && n->secret)
+		record(ctx, &(struct store_record){.kind = kind, .secret = *n->secret});
+	return 0;
+}
+
+static bool nothing_put(struct store *store, const struct store_record *record)
+{
+	(void)store, (void)record;
+	return true;
+}
+
+static void nothing_at(struct store *store, uint64_t now_ms)
+{
+	(void)store, (void)now_ms;
+}
+
+static const struct store_ops nothing_ops = {
+	.load = nothing_load, .put = nothing_put, .begin = nothing_at, .poll = nothing_at};
+
+// --- a ledger of records
+
+struct cluster;
+
+struct appliance {
+	struct cluster *cluster;
+	struct nothing nothing;
+	struct secrets *secrets;
+	struct tickets *tickets;
+	struct shared *shared;
+	uint32_t cursor; // of the log
+	uint32_t published, rooms, released, said;
+	struct shared_room room;
+	uint64_t people;
+};
+
+struct cluster {
+	struct seal *seal;
+	struct appliance at[APPLIANCES];
+	struct ledger_member members[APPLIANCES];
+	struct {
+		struct ledger_record of;
+		uint8_t bytes[LEDGER_BLOB_MAX];
+	} log[LOG_MAX];
+	uint32_t count;
+	uint32_t conductor;
+	uint64_t now_s;
+	bool is_full; // takes nothing
+};
+
+static bool seam_put(void *ctx, const struct ledger_record *record)
+{
+	struct appliance *a = ctx;
+	struct cluster *c = a->cluster;
+	if (c->is_full)
+		return false;
+	assert_true(c->count < LOG_MAX);
+	assert_true(!record->is_conductors || a == &c->at[c->conductor]);
+	c->log[c->count].of = *record;
+	if (record->len > 0)
+		memcpy(c->log[c->count].bytes, record->bytes, record->len);
+	c->count++;
+	return true;
+}
+
+static void seam_keys(void *ctx)
+{
+	((struct appliance *)ctx)->published++;
+}
+
+static void seam_room(void *ctx, const struct shared_room *room)
+{
+	struct appliance *a = ctx;
+	a->rooms++;
+	a->room = *room;
+}
+
+static void seam_release(void *ctx, uint32_t line_id, uint64_t people)
+{
+	struct appliance *a = ctx;
+	assert_int_equal(line_id, 7);
+	a->released++;
+	a->people = people;
+}
+
+static void seam_say(void *ctx, const char *text)
+{
+	print_message("said: %s\n", text);
+	((struct appliance *)ctx)->said++;
+}
+
+static struct seal *make_seal(char digit)
+{
+	char path[] = "/tmp/sluice-shared-XXXXXX", error[SEAL_TEXT_BYTES], text[65];
+	struct seal *seal;
+	const int fd = mkstemp(path);
+	memset(text, digit, 64);
+	assert_int_equal(write(fd, text, 64), 64);
+	close(fd);
+	assert_int_equal(seal_create(path, &seal, error), 0);
+	unlink(path);
+	return seal;
+}
+
+static void start(struct cluster *c, uint32_t i, const struct seal *seal)
+{
+	struct appliance *a = &c->at[i];
+	const struct shared_seams seams = {.ctx = a,
+		.put = seam_put,
+		.keys = seam_keys,
+		.room = seam_room,
+		.release = seam_release,
+		.say = seam_say};
+	*a = (struct appliance){
+		.cluster = c, .nothing = {.store = {.ops = &nothing_ops}, .secret = NULL}};
+	assert_int_equal(secrets_create(&a->nothing.store, c->now_s, &a->secrets), 0);
+	assert_int_equal(tickets_create(&a->nothing.store, c->now_s, &a->tickets), 0);
+	a->shared = shared_create(seal, a->secrets, a->tickets, &seams);
+	assert_non_null(a->shared);
+	c->members[i] = (struct ledger_member){.number = (uint8_t)i, .is_live = true};
+	shared_resync_begins(a->shared);
+}
+
+static void stop(struct appliance *a)
+{
+	shared_destroy(a->shared);
+	secrets_destroy(a->secrets);
+	tickets_destroy(a->tickets);
+	a->shared = NULL;
+}
+
+static struct cluster *create(void)
+{
+	struct cluster *c = calloc(1, sizeof(*c));
+	c->seal = make_seal('7');
+	c->now_s = NOW;
+	for (uint32_t i = 0; i < APPLIANCES; i++)
+		start(c, i, c->seal);
+	return c;
+}
+
+static void destroy(struct cluster *c)
+{
+	for (uint32_t i = 0; i < APPLIANCES; i++)
+		if (c->at[i].shared)
+			stop(&c->at[i]);
+	seal_destroy(c->seal);
+	free(c);
+}
+
+// All that there is to tell, to one of them.
+static void tell(struct cluster *c, uint32_t i)
+{
+	struct appliance *a = &c->at[i];
+	for (; a->cursor < c->count; a->cursor++) {
+		const struct ledger_record *r = &c->log[a->cursor].of;
+		shared_take(a->shared, r->type, r->id, c->log[a->cursor].bytes, r->len);
+	}
+	shared_resynced(a->shared);
+	c->members[i].applied = a->cursor;
+}
+
+static void turn(struct cluster *c, uint32_t i)
+{
+	const struct shared_view view = {.is_conductor = i == c->conductor,
+		.cursor = c->at[i].cursor,
+		.members = c->members,
+		.member_count = APPLIANCES};
+	shared_turn(c->at[i].shared, &view, c->now_s);
+}
+
+// Everybody hears everything, and does what is to be done; until nothing is.
+static void settle(struct cluster *c)
+{
+	uint32_t before;
+	do {
+		before = c->count;
+		for (uint32_t i = 0; i < APPLIANCES; i++)
+			if (c->at[i].shared && c->members[i].is_live)
+				tell(c, i);
+		for (uint32_t i = 0; i < APPLIANCES; i++)
+			if (c->at[i].shared && c->members[i].is_live)
+				turn(c, i);
+	} while (c->count > before);
+}
+
+static const struct secrets_view *view_of(
+	const struct appliance *a, enum secrets_state state, struct secrets_view *view)
+{
+	struct secrets_view views[SECRETS_MAX];
+	const uint32_t count = secrets_list(a->secrets, views);
+	for (uint32_t i = 0; i < count; i++)
+		if (views[i].state == state) {
+			*view = views[i];
+			return view;
+		}
+	return NULL;
+}
+
+static void assert_same_current(const struct cluster *c)
+{
+	struct secrets_view first, other;
+	assert_non_null(view_of(&c->at[0], SECRETS_CURRENT, &first));
+	for (uint32_t i = 1; i < APPLIANCES; i++) {
+		assert_non_null(view_of(&c->at[i], SECRETS_CURRENT, &other));
+		assert_int_equal(other.id, first.id);
+		assert_memory_equal(other.key, first.key, STORE_SECRET_BYTES);
+	}
+}
+
+// --- stories
+
+static void a_cluster_begins_with_its_first_conductors(void **state)
+{
+	(void)state;
+	struct cluster *c = create();
+	struct secrets_view own, all;
+	c->conductor = 1;
+	assert_non_null(view_of(&c->at[1], SECRETS_CURRENT, &own));
+	uint8_t key[STORE_SECRET_BYTES];
+	memcpy(key, own.key, sizeof(key));
+	for (uint32_t i = 0; i < APPLIANCES; i++) {
+		tell(c, i);
+		assert_false(shared_is_ready(c->at[i].shared));
+	}
+	settle(c);
+	for (uint32_t i = 0; i < APPLIANCES; i++) {
+		assert_true(shared_is_ready(c->at[i].shared));
+		assert_int_equal(c->at[i].published > 0, i != c->conductor);
+	}
+	assert_same_current(c);
+	assert_non_null(view_of(&c->at[2], SECRETS_CURRENT, &all));
+	assert_memory_equal(all.key, key, sizeof(key));
+	const uint32_t epoch = (uint32_t)(NOW / TICKETS_EPOCH_S);
+	for (uint32_t i = epoch; i <= epoch + 1; i++)
+		assert_memory_equal(tickets_find(c->at[0].tickets, i),
+			tickets_find(c->at[1].tickets, i), STORE_SECRET_BYTES);
+	destroy(c);
+}
+
+static void nothing_secret_is_readable(void **state)
+{
+	(void)state;
+	struct cluster *c = create();
+	struct secrets_view current;
+	settle(c);
+	assert_non_null(view_of(&c->at[0], SECRETS_CURRENT, &current));
+	for (uint32_t i = 0; i < c->count; i++)
+		assert_null(memmem(c->log[i].bytes, LEDGER_BLOB_MAX, current.key, 16));
+	destroy(c);
+}
+
+static void a_secret_signs_when_all_have_it(void **state)
+{
+	(void)state;
+	struct cluster *c = create();
+	struct secrets_view view;
+	settle(c);
+	const int id = shared_rotate(c->at[2].shared, TTL, c->now_s);
+	assert_true(id > 0);
+	assert_null(view_of(&c->at[2], SECRETS_TOLD, &view)); // nobody goes by a wish
+	tell(c, 0);
+	tell(c, 2);
+	turn(c, 0);
+	assert_int_equal(shared_awaited(c->at[0].shared), 1);
+	assert_non_null(view_of(&c->at[0], SECRETS_TOLD, &view));
+	assert_int_equal(view.id, id);
+	for (int i = 0; i < 5; i++) {
+		turn(c, 0);
+		tell(c, 0);
+		assert_non_null(view_of(&c->at[0], SECRETS_CURRENT, &view));
+		assert_int_not_equal(view.id, id);
+	}
+	assert_int_equal(shared_rotate(c->at[0].shared, TTL, c->now_s), -EAGAIN);
+	settle(c);
+	assert_same_current(c);
+	for (uint32_t i = 0; i < APPLIANCES; i++) {
+		assert_non_null(view_of(&c->at[i], SECRETS_CURRENT, &view));
+		assert_int_equal(view.id, id);
+		assert_non_null(view_of(&c->at[i], SECRETS_OLD, &view));
+		assert_int_equal(view.retire_s, c->now_s + TTL);
+	}
+	// When the old one retires nobody keeps it, and its record goes.
+	c->now_s += TTL;
+	for (uint32_t i = 0; i < APPLIANCES; i++)
+		secrets_poll(c->at[i].secrets, c->now_s);
+	settle(c);
+	for (uint32_t i = 0; i < APPLIANCES; i++)
+		assert_null(view_of(&c->at[i], SECRETS_OLD, &view));
+	assert_same_current(c);
+	destroy(c);
+}
+
+static void who_is_down_is_waited_for(void **state)
+{
+	(void)state;
+	struct cluster *c = create();
+	struct secrets_view view;
+	settle(c);
+	c->members[1].is_live = false;
+	const int id = shared_rotate(c->at[0].shared, TTL, c->now_s);
+	settle(c);
+	assert_int_equal(shared_awaited(c->at[0].shared), 1);
+	assert_null(view_of(&c->at[2], SECRETS_OLD, &view));
+	c->now_s += SHARED_DEAD_S - 1;
+	settle(c);
+	assert_null(view_of(&c->at[2], SECRETS_OLD, &view));
+	c->now_s++;
+	settle(c);
+	assert_non_null(view_of(&c->at[2], SECRETS_OLD, &view));
+	assert_non_null(view_of(&c->at[2], SECRETS_CURRENT, &view));
+	assert_int_equal(view.id, id);
+	// It comes back, and reads before it serves.
+	stop(&c->at[1]);
+	start(c, 1, c->seal);
+	settle(c);
+	assert_same_current(c);
+	destroy(c);
+}
+
+static void who_has_left_is_not(void **state)
+{
+	(void)state;
+	struct cluster *c = create();
+	struct secrets_view view;
+	settle(c);
+	c->members[1].is_live = false;
+	c->members[1].has_left = true;
+	const int id = shared_rotate(c->at[0].shared, TTL, c->now_s);
+	settle(c);
+	assert_non_null(view_of(&c->at[2], SECRETS_CURRENT, &view));
+	assert_int_equal(view.id, id);
+	destroy(c);
+}
+
+static void a_revoked_one_is_gone_everywhere(void **state)
+{
+	(void)state;
+	struct cluster *c = create();
+	struct secrets_view view;
+	settle(c);
+	assert_non_null(view_of(&c->at[0], SECRETS_CURRENT, &view));
+	const uint8_t first = view.id;
+	assert_int_equal(shared_revoke(c->at[0].shared, 200, c->now_s), -ENOENT);
+	c->members[1].is_live = false; // nobody who is down is waited for
+	assert_int_equal(shared_revoke(c->at[2].shared, first, c->now_s), 0);
+	settle(c);
+	c->members[1].is_live = true;
+	settle(c);
+	for (uint32_t i = 0; i < APPLIANCES; i++)
+		secrets_poll(c->at[i].secrets, c->now_s);
+	assert_null(view_of(&c->at[2], SECRETS_OLD, &view));
+	assert_non_null(view_of(&c->at[2], SECRETS_CURRENT, &view));
+	assert_int_not_equal(view.id, first);
+	// An old one goes without a new one.
+	settle(c);
+	const uint8_t second = view.id;
+	shared_rotate(c->at[0].shared, TTL, c->now_s);
+	settle(c);
+	assert_int_equal(shared_revoke(c->at[1].shared, second, c->now_s), 0);
+	settle(c);
+	for (uint32_t i = 0; i < APPLIANCES; i++)
+		assert_null(view_of(&c->at[i], SECRETS_OLD, &view));
+	destroy(c);
+}
+
+static void another_key_opens_nothing(void **state)
+{
+	(void)state;
+	struct cluster *c = create();
+	struct seal *other = make_seal('8');
+	settle(c);
+	stop(&c->at[1]);
+	start(c, 1, other);
+	tell(c, 1);
+	assert_false(shared_is_ready(c->at[1].shared));
+	assert_true(shared_is_foreign(c->at[1].shared));
+	assert_false(shared_is_foreign(c->at[0].shared));
+	assert_true(c->at[1].said > 0);
+	assert_int_equal(c->at[1].published, 0);
+	stop(&c->at[1]);
+	seal_destroy(other);
+	destroy(c);
+}
+
+static void rooms_are_told_and_deleted(void **state)
+{
+	(void)state;
+	struct cluster *c = create();
+	struct shared_room room = {.line_id = 7, .state = 1, .mode = 0xff, .salt_bytes = 2};
+	room.opened_ms = 1ull << 50;
+	room.salt[1] = 9;
+	memset(room.message, 'm', STATUS_MESSAGE_BYTES_MAX);
+	settle(c);
+	assert_false(shared_has_room(c->at[1].shared, 7));
+	assert_true(shared_put_room(c->at[0].shared, &room));
+	settle(c);
+	settle(c);
+	for (uint32_t i = 0; i < APPLIANCES; i++) {
+		assert_int_equal(c->at[i].rooms, 1);
+		assert_memory_equal(&c->at[i].room, &room, sizeof(room));
+	}
+	// One who starts later hears the same.
+	stop(&c->at[1]);
+	start(c, 1, c->seal);
+	settle(c);
+	assert_memory_equal(&c->at[1].room, &room, sizeof(room));
+	c->is_full = true;
+	assert_false(shared_put_room(c->at[0].shared, &room));
+	destroy(c);
+}
+
+static void people_are_released_once(void **state)
+{
+	(void)state;
+	struct cluster *c = create();
+	settle(c);
+	assert_true(shared_put_release(c->at[0].shared, 7, 500, 1));
+	settle(c);
+	assert_int_equal(c->at[2].released, 1);
+	assert_int_equal(c->at[2].people, 500);
+	assert_true(shared_put_release(c->at[0].shared, 7, 500, 2));
+	settle(c);
+	assert_int_equal(c->at[2].released, 2);
+	stop(&c->at[1]);
+	start(c, 1, c->seal);
+	settle(c);
+	assert_int_equal(c->at[1].released, 0);
+	shared_resync_begins(c->at[2].shared);
+	c->at[2].cursor = 0;
+	settle(c);
+	assert_int_equal(c->at[2].released, 2);
+	destroy(c);
+}
+
+// The ledger has lost everything; then it takes nothing for a while.
+static void a_loss_is_made_good(void **state)
+{
+	(void)state;
+	struct cluster *c = create();
+	const struct shared_room room = {.line_id = 7, .message = "hello"};
+	settle(c);
+	shared_put_room(c->at[0].shared, &room);
+	settle(c);
+	c->count = 0;
+	c->is_full = true;
+	assert_false(shared_restore(c->at[1].shared));
+	c->is_full = false;
+	assert_true(shared_restore(c->at[1].shared));
+	for (uint32_t i = 0; i < APPLIANCES; i++)
+		stop(&c->at[i]);
+	for (uint32_t i = 0; i < APPLIANCES; i++)
+		start(c, i, c->seal);
+	settle(c);
+	assert_same_current(c);
+	assert_string_equal(c->at[2].room.message, "hello");
+	destroy(c);
+}
+
+// Records that were deleted while an appliance heard nothing are no more when it has read anew.
+static void what_is_not_told_again_is_no_more(void **state)
+{
+	(void)state;
+	struct cluster *c = create();
+	const struct shared_room room = {.line_id = 7};
+	settle(c);
+	const uint32_t before = c->count;
+	shared_put_room(c->at[0].shared, &room);
+	settle(c);
+	shared_resync_begins(c->at[2].shared);
+	c->at[2].cursor = 0;
+	c->count = before;
+	tell(c, 2);
+	assert_false(shared_has_room(c->at[2].shared, 7));
+	destroy(c);
+}
+
+// Whatever stands in a record, it is looked at and no more.
+static void damaged_records_are_passed_over(void **state)
+{
+	(void)state;
+	struct cluster *c = create();
+	settle(c);
+	struct appliance *a = &c->at[0];
+	const uint32_t rooms = a->rooms;
+	uint8_t bytes[LEDGER_BLOB_MAX];
+	for (uint32_t len = 1; len < LEDGER_BLOB_MAX; len += 7)
+		for (uint8_t type = 0; type < 16; type++) {
+			memset(bytes, 0xff, len);
+			shared_take(a->shared, type, 9, bytes, len);
+			bytes[0] = SHARED_VERSION;
+			if (type != SHARED_RELEASE && type != SHARED_ROOM)
+				shared_take(a->shared, type, 9, bytes, len);
+		}
+	assert_int_equal(a->rooms, rooms);
+	assert_true(shared_is_ready(a->shared));
+	destroy(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_cluster_begins_with_its_first_conductors),
+		cmocka_unit_test(nothing_secret_is_readable),
+		cmocka_unit_test(a_secret_signs_when_all_have_it),
+		cmocka_unit_test(who_is_down_is_waited_for),
+		cmocka_unit_test(who_has_left_is_not),
+		cmocka_unit_test(a_revoked_one_is_gone_everywhere),
+		cmocka_unit_test(another_key_opens_nothing),
+		cmocka_unit_test(rooms_are_told_and_deleted),
+		cmocka_unit_test(people_are_released_once),
+		cmocka_unit_test(a_loss_is_made_good),
+		cmocka_unit_test(what_is_not_told_again_is_no_more),
+		cmocka_unit_test(damaged_records_are_passed_over),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
