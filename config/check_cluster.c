@@ -6,16 +6,31 @@
 #include "config/check.h"
 
 // Draws are made by one appliance, of those who gathered there; nobody joins their lists yet.
-static void check_gathers(struct reading *r)
+static void check_gathers(struct reading *r, const struct config_room *room)
+{
+	if (config_room_gathers(room))
+		reading_fail(r, room, "name", READING_WHOLE,
+			"draws places, which one appliance does alone; allowed: "
+			"with a shared store order: arrival and no prequeue");
+}
+
+// Nor counts anybody the uses of a code yet that are made elsewhere.
+static void check_lists(struct reading *r, const struct config_room *room)
+{
+	for (uint32_t i = 0; i < room->lanes.count; i++)
+		if (room->lanes.at[i].codes)
+			reading_fail(r, &room->lanes.at[i], "codes", READING_WHOLE,
+				"are used up by one appliance alone; allowed: with a shared store "
+				"links, headers and addresses");
+}
+
+static void check_rooms(struct reading *r)
 {
 	const struct config *config = r->config;
 	for (uint32_t i = 0; i < config->sites.count; i++)
 		for (uint32_t j = 0; j < config->sites.at[i].rooms.count; j++) {
-			const struct config_room *room = &config->sites.at[i].rooms.at[j];
-			if (config_room_gathers(room))
-				reading_fail(r, room, "name", READING_WHOLE,
-					"draws places, which one appliance does alone; allowed: "
-					"with a shared store order: arrival and no prequeue");
+			check_gathers(r, &config->sites.at[i].rooms.at[j]);
+			check_lists(r, &config->sites.at[i].rooms.at[j]);
 		}
 }
 
@@ -71,5 +86,5 @@ void check_cluster(struct reading *r)
 	}
 	check_password(r);
 	check_key(r);
-	check_gathers(r);
+	check_rooms(r);
 }

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 // Of one event, or of the room itself.
 struct stretch {
@@ -81,6 +82,21 @@ static void check_event(
 			"needs an inflow; allowed: with `inflow` of the room");
 }
 
+// A room that is closed for good when it starts is seldom meant.
+static void warn_of_past(struct reading *r, const struct config_room *room)
+{
+	const uint64_t now_s = r->machine->now_s;
+	const uint32_t count = room->events.count;
+	uint32_t over = 0;
+	for (uint32_t i = 0; i < count; i++)
+		over += room->events.at[i].closes_s && room->events.at[i].closes_s <= now_s;
+	if (count > 0 && over == count)
+		reading_warn(r, &room->events.at[count - 1], "closes", READING_WHOLE,
+			"is past, as of all events of the room: it is closed");
+	if (count == 0 && room->closes_s && room->closes_s <= now_s)
+		reading_warn(r, room, "closes", READING_WHOLE, "is past: the room is closed");
+}
+
 static void check_events(struct reading *r, const struct config_room *room)
 {
 	uint32_t count = room->events.count;
@@ -118,8 +134,44 @@ static void check_window(struct reading *r, const struct config_room *room)
 			"is above gathered_max; allowed: up to %lu", r->config->gathered_max);
 }
 
+// The event that is under way or comes next; NULL: none.
+static const struct config_event *event_at(const struct config_room *room, uint64_t now_s)
+{
+	const struct config_event *found = NULL;
+	for (uint32_t i = 0; i < room->events.count; i++) {
+		const struct config_event *event = &room->events.at[i];
+		const bool is_over = event->closes_s && event->closes_s <= now_s;
+		if (!is_over && (!found || event->opens_s < found->opens_s))
+			found = event;
+	}
+	return found;
+}
+
+// Who has seen a salt before the draw is drawn with it. A process that runs knows of those.
+static void check_named_salt(struct reading *r, const struct config_room *room)
+{
+	const struct config_machine *machine = r->machine;
+	uint64_t now_s;
+	const char *named =
+		machine->named_salt && room->name
+			? machine->named_salt(machine->named_salt_context, room->name, &now_s)
+			: NULL;
+	if (!named)
+		return;
+	const struct config_event *event = event_at(room, now_s);
+	const struct config_room now = config_room_during(room, event);
+	if (!now.salt || strcasecmp(now.salt, named) != 0)
+		reading_fail(r, event && event->salt ? (const void *)event : room, "salt",
+			READING_WHOLE,
+			"is not what was named for those who gather in room %s: that stands "
+			"until they are drawn; allowed: %s",
+			room->name, named);
+}
+
 void check_doors(struct reading *r, const struct config_room *room)
 {
+	check_named_salt(r, room);
+	warn_of_past(r, room);
 	check_own_times(r, room);
 	check_events(r, room);
 	check_window(r, room);

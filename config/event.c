@@ -17,6 +17,16 @@ static void override_text(const char **to, const char *from)
 		*to = from;
 }
 
+static enum config_mode mode_during(const struct config_room *room, enum config_event_mode mode)
+{
+	static const enum config_mode modes[] = {[CONFIG_EVENT_MODE_AUTO] = CONFIG_MODE_AUTO,
+		[CONFIG_EVENT_MODE_ALWAYS] = CONFIG_MODE_ALWAYS,
+		[CONFIG_EVENT_MODE_OFF] = CONFIG_MODE_OFF,
+		[CONFIG_EVENT_MODE_REJECT] = CONFIG_MODE_REJECT,
+		[CONFIG_EVENT_MODE_PEAK] = CONFIG_MODE_PEAK};
+	return mode == CONFIG_EVENT_MODE_ROOM ? room->mode : modes[mode];
+}
+
 struct config_room config_room_during(
 	const struct config_room *room, const struct config_event *event)
 {
@@ -36,8 +46,7 @@ struct config_room config_room_during(
 								      : CONFIG_ORDER_ARRIVAL;
 	if (event->window.s || event->window.people)
 		all.window = event->window;
-	if (event->mode != CONFIG_EVENT_MODE_ROOM)
-		all.mode = (enum config_mode)(event->mode - 1);
+	all.mode = mode_during(room, event->mode);
 	return all;
 }
 

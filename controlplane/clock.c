@@ -58,8 +58,15 @@ void clock_slew(struct clock *clock, uint64_t monotonic_us, uint64_t system_ms)
 
 void clock_join(struct clock *clock, const struct clock_reply *reply)
 {
-	uint64_t middle_us = reply->sent_us + (reply->received_us - reply->sent_us) / 2;
-	clock_init(clock, clock->last_ms, middle_us, reply->ms);
+	clock_init(
+		clock, clock->last_ms, reply->received_us, reply->ms); // it is that late at least
+}
+
+void clock_join_again(struct clock *clock, const struct clock_reply *reply)
+{
+	const uint64_t now_ms = clock_at(clock, reply->received_us);
+	if (reply->ms > now_ms)
+		clock->offset_ms += (int64_t)(reply->ms - now_ms);
 }
 
 // How far the ledger is ahead at least, below 0 how far behind; 0: it may be right. A millisecond

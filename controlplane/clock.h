@@ -55,6 +55,9 @@ struct clock_reply {
 // anybody has been told the time.
 void clock_join(struct clock *clock, const struct clock_reply *reply);
 
+// A later reply before anybody has been told: one that took less time may show that it is later.
+void clock_join_again(struct clock *clock, const struct clock_reply *reply);
+
 // Correct the offset towards the ledger's time; does nothing within a second of the last
 // correction. One that is too far off is not followed, because its conductor will set it right;
 // after CLOCK_LOST_MS of that it is this clock that was wrong (a machine that had been suspended):

@@ -12,6 +12,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -152,22 +153,80 @@ static uint8_t read_salt(const char *hex, uint8_t salt[DRAW_SALT_BYTES_MAX])
 	return (uint8_t)bytes;
 }
 
-int doors_salt(struct control *c, struct control_room *room, const char *hex)
+static const char *put_salt(const uint8_t *salt, uint8_t bytes)
 {
+	static char hex[2 * DRAW_SALT_BYTES_MAX + 1];
+	for (uint8_t i = 0; i < bytes; i++)
+		snprintf(&hex[2 * (size_t)i], 3, "%02x", salt[i]);
+	return hex;
+}
+
+// The salt that stands for those who gather in a room or one of its lanes, if it is another one.
+//   bytes  of `than`; 0: any is another
+static const char *named_salt(struct control *c, const struct control_room *room, bool by_doors,
+	const uint8_t *than, uint8_t bytes)
+{
+	for (uint32_t i = 0; i < c->room_count; i++) {
+		const struct control_room *r = &c->rooms[i];
+		struct draws_view view = {0};
+		if ((r == room || r->room == room) && r->draws)
+			draws_look(r->draws, &view);
+		const bool is_same =
+			bytes == view.salt_bytes && bytes && memcmp(than, view.salt, bytes) == 0;
+		if (view.salt_bytes > 0 && !is_same &&
+			(!by_doors || wishes_is_of_doors(view.epoch)))
+			return put_salt(view.salt, view.salt_bytes);
+	}
+	return NULL;
+}
+
+const char *doors_named_salt(void *context, const char *name, uint64_t *now_s)
+{
+	struct control *c = context;
+	const struct control_room *room = rooms_find(c, name);
+	*now_s = clock_at(&c->clock, clock_monotonic_us()) / 1000;
+	return room && room->salt_bytes == 0 ? named_salt(c, room, true, NULL, 0) : NULL;
+}
+
+int doors_salt(struct control *c, struct control_room *room, const char *hex, const char **named)
+{
+	uint8_t salt[DRAW_SALT_BYTES_MAX];
 	size_t len = strlen(hex);
 	if (len == 0 || len % 2 || len > 2 * DRAW_SALT_BYTES_MAX ||
 		hex[strspn(hex, "0123456789abcdefABCDEF")])
 		return -EINVAL;
 	if (!room->draws)
 		return -ENOENT;
-	room->salt_bytes = read_salt(hex, room->salt);
+	const uint8_t bytes = read_salt(hex, salt);
+	*named = named_salt(c, room, false, salt, bytes);
+	if (*named)
+		return -EEXIST;
+	memcpy(room->salt, salt, sizeof(room->salt));
+	room->salt_bytes = bytes;
 	save_doors(c, room);
 	return 0;
 }
 
-bool doors_has_salt(const struct control_room *room)
+// What is wished for a room's next draw. Returns how many bytes there are.
+static uint8_t wished_salt(const struct control_room *room, uint8_t salt[DRAW_SALT_BYTES_MAX])
 {
-	return room->salt_bytes > 0 || room->in_force.salt;
+	const struct control_room *whole = room->room ? room->room : room;
+	if (whole->salt_bytes == 0)
+		return read_salt(room->in_force.salt, salt);
+	memcpy(salt, whole->salt, sizeof(whole->salt));
+	return whole->salt_bytes;
+}
+
+const char *doors_salt_now(const struct control_room *room)
+{
+	uint8_t salt[DRAW_SALT_BYTES_MAX];
+	struct draws_view view = {0};
+	if (room->draws)
+		draws_look(room->draws, &view);
+	if (view.salt_bytes > 0)
+		return put_salt(view.salt, view.salt_bytes);
+	const uint8_t bytes = wished_salt(room, salt);
+	return bytes ? put_salt(salt, bytes) : NULL;
 }
 
 bool doors_open(struct control *c, struct control_room *room)
@@ -209,12 +268,8 @@ static struct wishes_input input_of(const struct control *c, const struct contro
 static void wish(const struct control_room *room, struct wishes_input *in)
 {
 	uint8_t salt[DRAW_SALT_BYTES_MAX];
-	in->salt = room->salt;
-	in->salt_bytes = room->salt_bytes;
-	if (in->salt_bytes == 0) {
-		in->salt_bytes = read_salt(room->in_force.salt, salt);
-		in->salt = salt;
-	}
+	in->salt_bytes = wished_salt(room, salt);
+	in->salt = salt;
 	const struct draws_wish wish = wishes_make(in);
 	draws_wish(room->draws, &wish, in->now_ms);
 }
@@ -278,6 +333,11 @@ static bool look_at_draws(struct control *c, struct control_room *room, uint64_t
 	return true;
 }
 
+static bool key_of_left(void *ctx, uint64_t number, uint64_t visitor, uint64_t *key)
+{
+	return draws_key(ctx, number, visitor, key);
+}
+
 // Returns whether workers must hear of it.
 static bool turn_room(struct control *c, struct control_room *room, uint64_t now_ms)
 {
@@ -295,6 +355,8 @@ static bool turn_room(struct control *c, struct control_room *room, uint64_t now
 		save_doors(c, room);
 	if (room->draws)
 		draws_look(room->draws, &view);
+	if (room->draws)
+		controller_drawn(room->controller, key_of_left, room->draws);
 	uint64_t key = wishes_lapsed(&room->schedule, &room->doors, &view);
 	if (atomic_load(&room->line->floor) < key)
 		controller_lapse(room->controller, key, now_ms);

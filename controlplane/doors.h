@@ -28,9 +28,14 @@ void doors_turn(struct control *c, uint64_t now_ms);
 // A command opens the doors before their time. Returns false if the schedule has none to open.
 bool doors_open(struct control *c, struct control_room *room);
 
-// Whether the room's next draw has a public salt. Control only.
-bool doors_has_salt(const struct control_room *room);
+// The public salt of the room's next draw, in hex; NULL: none is named. Valid until the next call.
+const char *doors_salt_now(const struct control_room *room);
 
-// A command names the salt of the next draw, in hex. Returns 0, -EINVAL if it is none, or -ENOENT
-// if nobody gathers here.
-int doors_salt(struct control *c, struct control_room *room, const char *hex);
+// The salt of a room that was named in its configuration for those who gather before its doors, in
+// hex; NULL: none was, or a command named it. Valid until the next call. Of struct config_machine.
+const char *doors_named_salt(void *context, const char *room, uint64_t *now_s);
+
+// A command names the salt of the next draw of a room and its lanes, in hex. Returns 0, -EINVAL if
+// it is none, -ENOENT if nobody gathers here, or -EEXIST if another was named for those who gather
+// already: *named then, as above.
+int doors_salt(struct control *c, struct control_room *room, const char *hex, const char **named);

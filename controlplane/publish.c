@@ -196,6 +196,7 @@ static void fill_lane(struct owner *owner, const struct publish_input *input,
 	}
 	lane->networks = networks;
 	lane->network_count = from->addresses.count;
+	lane->name = copy(owner, from->name);
 	lane->header = copy_lowered(owner, from->header);
 	lane->header_value = copy(owner, from->header_value);
 	lane->room = *room;

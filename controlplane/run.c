@@ -14,6 +14,7 @@
 #include "controlplane/certificates.h"
 #include "controlplane/codes/codes.h"
 #include "controlplane/codes/codes_lists.h"
+#include "controlplane/codes/moves.h"
 #include "controlplane/commands.h"
 #include "controlplane/doors.h"
 #include "controlplane/engine.h"
@@ -40,13 +41,31 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
+#define LISTS_WAIT_US 2000000u // at a start, for the seeds of those who gather
 #define ORIGIN_IDLE_MAX 4096u // connections kept to one server, whatever origin.idle_max says
 #define FILES_MORE 192u // store, log, names, admin clients
 #define PARKED_MAX 3000u // of them with a request behind; fewer than a ring takes
 
 static int start(struct control *c, struct listeners *listeners);
+// Whoever comes in the first moments is not to find closed what should be open: seeds are saved and
+// lists opened before there are workers. A store that takes long is not waited for.
+static void open_lists(struct control *c)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	const uint64_t until_us = clock_monotonic_us() + LISTS_WAIT_US;
+	for (uint64_t now_us; (now_us = clock_monotonic_us()) < until_us; nanosleep(&pause, NULL)) {
+		const uint64_t now_ms = clock_at(&c->clock, now_us);
+		doors_turn(c, now_ms);
+		c->engine->turn(c, NULL, 0, now_ms);
+		publish_collect(&c->words);
+		if (!draws_is_late(c->draws))
+			return;
+	}
+}
+
 static int start_as_user(struct control *c, struct listeners *listeners);
 static void stop(struct control *c);
 static void drain_step(struct control *c);
@@ -245,7 +264,8 @@ static int restore(struct control *c)
 		((ret = appliance_create(c)) < 0 || (ret = appliance_join(c)) < 0))
 		return ret;
 	rooms_give_back(c);
-	if ((ret = codes_create(c->store, &c->codes)) < 0)
+	if ((ret = codes_create(c->store, &c->codes)) < 0 ||
+		(ret = moves_create(c->store, &c->moves)) < 0)
 		return ret;
 	c->claims = claims_create(&plan, c->store, &sets, &seams);
 	if (!c->claims)
@@ -447,6 +467,7 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 	reload_snapshot(c);
 	// The lines' words say what can be granted before the first visitor asks.
 	c->engine->turn(c, NULL, 0, clock_at(&c->clock, clock_monotonic_us()));
+	open_lists(c);
 	if ((ret = start_workers(c, listeners)) < 0)
 		return ret;
 	c->started_ms = clock_at(&c->clock, clock_monotonic_us());
@@ -537,7 +558,8 @@ static void stop(struct control *c)
 	secrets_destroy(c->secrets);
 	tickets_destroy(c->tickets);
 	codes_destroy(c->codes);
-	codes_lists_free(c->codes_lists);
+	moves_destroy(c->moves);
+	codes_lists_free(c->codes_lists, NULL);
 	certificates_free(c->certificates);
 	store_close(c->store, clock_at(&c->clock, clock_monotonic_us()));
 	place_file_close(c->places);

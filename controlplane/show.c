@@ -7,6 +7,7 @@
 #include "controlplane/codes/codes_lists.h"
 #include "controlplane/control.h"
 #include "controlplane/controller/pool.h"
+#include "controlplane/doors.h"
 #include "controlplane/engine.h"
 #include "controlplane/log.h"
 #include "controlplane/rooms.h"
@@ -131,6 +132,8 @@ static void set_doors(json_t *all, const struct control_room *room)
 		event && event->closes_ms ? number(event->closes_ms / 1000) : json_null());
 	const bool has_windows = rooms_config(room)->order == CONFIG_ORDER_WINDOW;
 	set(all, "order", json_string(has_windows ? "window" : "arrival"));
+	const char *salt = doors_salt_now(room);
+	set(all, "salt", salt ? json_string(salt) : json_null());
 	set(all, "gathering", json_boolean(view.is_gathering));
 	set(all, "gathered", number(view.joined));
 	set(all, "drawn_waiting", number(view.drawn));

@@ -107,10 +107,12 @@ static void seam_time(void *ctx, const struct member_time *time)
 		.received_us = a->received_us,
 		.ms = time->time_ms,
 		.is_skewed = time->is_skewed};
-	if (a->has_begun)
-		clock_follow(&c->clock, &reply);
-	else
+	if (!a->has_begun)
 		clock_join(&c->clock, &reply);
+	else if (a->is_joining)
+		clock_join_again(&c->clock, &reply);
+	else
+		clock_follow(&c->clock, &reply);
 	a->has_begun = true;
 	atomic_store(&c->words.clock_offset_ms, c->clock.offset_ms);
 }
@@ -431,8 +433,7 @@ static int wait_for_ledger(struct control *c)
 	struct appliance *a = c->appliance;
 	const uint64_t began_us = clock_monotonic_us();
 	uint64_t said_us = began_us;
-	while (a->status.appliance == LEDGER_MEMBERS_MAX || !a->has_begun ||
-		!shared_is_ready(a->shared)) {
+	while (!a->status.is_ready || !a->has_begun || !shared_is_ready(a->shared)) {
 		const uint64_t now_us = clock_monotonic_us();
 		if (shared_is_foreign(a->shared)) {
 			log_error("cluster.key_file: %s is not the key of this cluster",
@@ -461,6 +462,14 @@ static int wait_for_ledger(struct control *c)
 	return 0;
 }
 
+// It was let in, and is not going to serve: nobody is to wait for it.
+static void take_leave(struct control *c)
+{
+	appliance_leave(c);
+	while (!appliance_has_left(c))
+		event_base_loop(c->base, EVLOOP_ONCE);
+}
+
 int appliance_join(struct control *c)
 {
 	struct appliance *a = c->appliance;
@@ -470,6 +479,8 @@ int appliance_join(struct control *c)
 		return -ENOMEM;
 	look(c);
 	const int ret = wait_for_ledger(c);
+	if (ret < 0 && !a->status.is_name_taken)
+		take_leave(c);
 	event_free(tick);
 	if (!a->has_begun) // nobody knows better
 		clock_init(&c->clock, c->clock.last_ms, clock_monotonic_us(), clock_system_ms());

@@ -193,10 +193,15 @@ void appliance_nodes_fill(const struct control *c, struct appliance_nodes *n)
 		add_line(c, &c->rooms[i], n);
 }
 
-// Pages that no ticket has touched cost nothing.
+// Pages that no ticket has touched cost nothing. They stay with the line for as long as the process
+// runs: a worker may look at a room that a reload has just taken away, and it may come back.
 int appliance_begin_line(struct control *c, struct control_room *room)
 {
 	(void)c;
+	if (atomic_load(&room->line->is_shared)) {
+		room->ranks = atomic_load(&room->line->ranks);
+		return 0;
+	}
 	const size_t bytes = ranks_bytes(APPLIANCE_RANKS);
 	void *memory =
 		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -209,8 +214,6 @@ int appliance_begin_line(struct control *c, struct control_room *room)
 
 void appliance_end_line(struct control_room *room)
 {
-	if (room->ranks)
-		munmap(room->ranks, ranks_bytes(APPLIANCE_RANKS));
 	room->ranks = NULL;
 }
 

@@ -98,7 +98,7 @@ enum ledger_kind {
 	LEDGER_READ, // `read`
 	// After the store has lost writes.
 	LEDGER_RESTORE, // `restore`
-	LEDGER_RESTORED, // all that this member knew has been written back
+	LEDGER_RESTORED, // `epoch`: all that this member knew has been written back
 	LEDGER_HOLD, // `hold`: a member's, as LEDGER_SLOTS
 	LEDGER_KINDS,
 };
@@ -136,7 +136,8 @@ enum ledger_verdict {
 //      the rate here and above: a session begins, LEDGER_GRANTED. The visitor is present no more.
 //   5. Else it is present until twice the poll_after told, or the larger one of the claim, and
 //      LEDGER_LATER_MS more: LEDGER_NEXT. present_max met: the largest gives way, is crowded out
-//      for LEDGER_CROWDED_MS, and nobody behind it is granted meanwhile. poll_after is 1 for
+//      for LEDGER_CROWDED_MS, and nobody behind it is granted meanwhile (of several, behind the
+//      smallest, until that time of its own is over). poll_after is 1 for
 //      holders of a reservation; else half (below a parent: a quarter) of the time in which
 //      `room_ahead` of the line's threshold serves those before it, 1 to LEDGER_NEXT_MAX_S.
 //
@@ -152,10 +153,10 @@ enum ledger_verdict {
 // recovers LEDGER_UNKNOWN.
 //
 // LEDGER_END: known with this session and on: it has ended early from now on, news
-// LEDGER_NEWS_ENDED, LEDGER_DONE. Its slot is free when every live member has `applied` that news,
-// or else at its end. A session that is not known has its pass refused everywhere by the same news
-// until `expires`. Ended before, or past `expires`: LEDGER_DONE. ended_max met: LEDGER_FULL, it
-// goes on.
+// LEDGER_NEWS_ENDED until the later of its end and `expires`, LEDGER_DONE. Its slot is free when
+// every live member has `applied` that news, or else then. A session that is not known has its pass
+// refused everywhere by the same news until `expires`. Ended before, or past `expires`:
+// LEDGER_DONE. ended_max met: LEDGER_FULL, it goes on.
 //
 // LEDGER_LEAVE: with a key, and the visitor is not known, and key >= floor: the ticket is given
 // back, news LEDGER_NEWS_LEFT (again: nothing more); left_max met: it lapses instead. With a key,
@@ -169,7 +170,9 @@ enum ledger_verdict {
 // LEDGER_TAKEN: the visitor is not known: the session is entered whatever the limits say, and
 // counts as over if `expires` is past, so that its ticket is used. Known with this session, and it
 // has not ended: the later end counts. LEDGER_DONE. Known otherwise: LEDGER_LAPSED, the sender ends
-// its own.
+// its own. With this session and no key: it has this key from now on. With this session, ended
+// early, and a later end: news LEDGER_NEWS_ENDED until then. It ran out, and this end is not past:
+// it lives again.
 struct ledger_claim {
 	uint64_t key; // called, leave, taken; 0: none
 	uint64_t visitor;
@@ -182,13 +185,15 @@ struct ledger_claim {
 // batches. What is not beyond the sender's last slot in this line is passed over, so who does not
 // know any more what it has sent begins with its first. `total` counts (the most that was said),
 // and then a slot below the reply's `final` is *late*: others have reckoned without it, and it is
-// not kept. While the store recovers none is late. What is left is kept until floor has passed it,
+// not kept. While the store recovers those that it had before (`is_again`) are not; others are to
+// be told after that. What is left is kept until floor has passed it,
 // and told by LEDGER_NEWS_SLOTS, so that every member merges the very same counts. A member's slots
 // stand before its claims in a batch. LEDGER_DONE.
 struct ledger_slots {
 	uint64_t held[LEDGER_SLOTS_MAX]; // slot << 24 | tickets in it, as place_entry.held
 	uint32_t count;
 	uint64_t total; // tickets the sender has minted in the line, ever, in closed slots
+	bool is_again; // the sender has told all of them before, and been answered
 };
 
 // LEDGER_HOLD: this member could not take a claim of `key` (ring full, batch full, answer late), so
@@ -265,12 +270,39 @@ struct ledger_record {
 	const uint8_t *bytes; // the sender's, until it has the reply
 };
 
-// LEDGER_CODE: spend `code` (a hash of it, as many bits as it has) for a visitor: LEDGER_GRANTED
-// for who spends it first, and again for the same; LEDGER_LAPSED for others. With is_undone: it is
-// free again, if this visitor has spent it: LEDGER_DONE.
+// LEDGER_CODE: a code of a lane, which may be used `uses` times, and the place that its holder gets
+// for it. The first of these that applies:
+//   1. LEDGER_CODE_UNDO: if the holder has used it for this visitor, it has not been used:
+//      LEDGER_DONE, always.
+//   2. The holder has used it: LEDGER_GRANTED with the place of that time, so that whoever lost the
+//      answer gets the same again.
+//   3. LEDGER_CODE_KNOWN: this use has been made: written back after a loss. It counts, even beyond
+//      `uses`: LEDGER_GRANTED with its place.
+//   4. The store recovers: LEDGER_UNKNOWN.
+//   5. It was used fewer than `uses` times: LEDGER_GRANTED, and holder and place are remembered.
+//   6. Else LEDGER_LAPSED: it is spent.
+// A place of an answer that is not the one of the entry was drawn before; that of the entry is
+// nobody's and given back. Uses are kept for good: a list that comes back refreshes nothing.
+enum ledger_code_what {
+	LEDGER_CODE_USE = 1,
+	LEDGER_CODE_UNDO,
+	LEDGER_CODE_KNOWN,
+	LEDGER_CODE_WHATS,
+};
+
+// A place in a line: what a ticket says.
+struct ledger_place {
+	uint64_t visitor;
+	uint64_t key; // or the number of a gathering
+	bool is_gathered;
+};
+
 struct ledger_code {
-	uint64_t code, visitor;
-	bool is_undone;
+	uint8_t what; // enum ledger_code_what
+	uint32_t uses; // at least 1; USE
+	uint64_t digest[2]; // as of dataplane/gate/code.h
+	uint64_t holder; // who shows it, as far as can be known; else a fresh random number
+	struct ledger_place place; // UNDO: its visitor
 };
 
 // LEDGER_GATHERED: visitor ids of gathering `number` of a line. LEDGER_DONE; LEDGER_FULL if there
@@ -297,6 +329,8 @@ struct ledger_read {
 // office), and `final` to this. Only while the store recovers, else LEDGER_REFUSED. Sessions are
 // written back by LEDGER_TAKEN, those that have ended by LEDGER_END after that, tickets given back
 // by LEDGER_LEAVE.
+//
+// LEDGER_RESTORED: LEDGER_DONE; LEDGER_REFUSED if the epoch is another one.
 struct ledger_restore {
 	uint64_t threshold, floor, floor_rank;
 	uint64_t fence;
@@ -318,7 +352,9 @@ struct ledger_entry {
 		struct ledger_gathered gathered;
 		struct ledger_read read;
 		struct ledger_restore restore;
+		uint64_t epoch; // LEDGER_RESTORED: the one for which it has written back
 		struct ledger_hold hold;
+		bool takes_came; // view: whether who came is told, which is once
 	};
 };
 
@@ -362,12 +398,13 @@ struct ledger_batch {
 // # Recovery
 //
 // A ledger that never was written to by anybody (writes is 0 here and in the batch) takes the run
-// id as it is. Otherwise `epoch` counts up, and nobody is granted anything until LEDGER_RECOVER_MS
-// have passed and every live member has sent LEDGER_RESTORED in this epoch. Then all buckets are
-// empty, all quotas of the period used up, and if a member that the ledger remembers (it has not
-// said goodbye) is not among them, whatever was free in a line or pool with a capacity counts as
-// taken for the longest session of the tree (`lost`), since it may have granted as much; where that
-// is without limit nothing was promised. Leases end.
+// id as it is. Otherwise `epoch` grows, to TIME or by one, and nobody is granted anything until
+// LEDGER_RECOVER_MS have passed and every live member has sent LEDGER_RESTORED in this epoch. Then
+// all buckets are empty, all quotas of the period used up, and if a member that the ledger
+// remembers (it has not said goodbye) is not among them, or is another incarnation than it
+// remembers, whatever was free in a line or pool with a capacity counts as taken for the longest
+// session of the tree (`lost`), since it may have granted as much; where that is without limit
+// nothing was promised. Leases end.
 enum ledger_batch_verdict {
 	LEDGER_BATCH_TAKEN = 1,
 	LEDGER_BATCH_NAME,
@@ -378,8 +415,8 @@ enum ledger_batch_verdict {
 
 // Of a line or of what lines share, in which case what only a line has is 0.
 //
-// Who came is told once, to the conductor, of whom nothing is told that was before its first
-// LEDGER_VIEW in office.
+// Who came is told once, to the conductor where its entry says so, and nothing that was before its
+// first such LEDGER_VIEW in office.
 struct ledger_view {
 	uint64_t threshold, floor, threshold_rank, floor_rank;
 	uint64_t first_present; // the smallest present key; UINT64_MAX: none
@@ -408,6 +445,7 @@ struct ledger_answer {
 	uint32_t poll_after; // LEDGER_NEXT
 	uint32_t expires; // LEDGER_GRANTED (not of a code), LEDGER_RENEWED
 	uint64_t session;
+	struct ledger_place place; // LEDGER_GRANTED of a code
 	uint64_t next, total; // LEDGER_READ
 	struct ledger_view view; // LEDGER_VIEW that is LEDGER_DONE
 };
@@ -455,7 +493,7 @@ struct ledger_reply {
 	uint8_t number; // appliance number of the sender
 	uint8_t conductor; // appliance number; LEDGER_MEMBERS_MAX: none
 	uint64_t fence; // in force, or the last one that was
-	uint64_t epoch; // times that the store has lost writes
+	uint64_t epoch; // grows when the store has lost writes; 0: it never has
 	uint64_t writes; // counts batches taken
 	uint64_t cursor; // the last news in this reply, or as sent
 	uint64_t newest; // the last news there is

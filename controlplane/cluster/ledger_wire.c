@@ -88,7 +88,8 @@ static bool put_slots(struct ledger_wire_args *a, const struct ledger_entry *e)
 {
 	const struct ledger_slots *s = &e->slots;
 	return s->count > 0 && s->count <= LEDGER_SLOTS_MAX && put_line(a, e) &&
-	       put_words(a, s->held, s->count) && put_number(a, s->total);
+	       put_words(a, s->held, s->count) && put_number(a, s->total) &&
+	       put_number(a, s->is_again);
 }
 
 static bool put_config(struct ledger_wire_args *a, const struct ledger_entry *e)
@@ -159,8 +160,11 @@ static bool put_record(struct ledger_wire_args *a, const struct ledger_entry *e)
 
 static bool put_code(struct ledger_wire_args *a, const struct ledger_entry *e)
 {
-	return put_line(a, e) && put_hex16(a, e->code.code) && put_hex16(a, e->code.visitor) &&
-	       put_number(a, e->code.is_undone);
+	const struct ledger_code *c = &e->code;
+	return c->what > 0 && c->what < LEDGER_CODE_WHATS && put_line(a, e) &&
+	       put_number(a, c->what) && put_number(a, c->uses) && put_words(a, c->digest, 2) &&
+	       put_hex16(a, c->holder) && put_hex16(a, c->place.visitor) &&
+	       put_hex16(a, c->place.key) && put_number(a, c->place.is_gathered);
 }
 
 static bool put_gathered(struct ledger_wire_args *a, const struct ledger_entry *e)
@@ -168,6 +172,11 @@ static bool put_gathered(struct ledger_wire_args *a, const struct ledger_entry *
 	const struct ledger_gathered *g = &e->gathered;
 	return g->count <= LEDGER_IDS_MAX && put_line(a, e) && put_number(a, g->number) &&
 	       put_words(a, g->ids, g->count) && put_number(a, g->max) && put_number(a, g->is_over);
+}
+
+static bool put_view(struct ledger_wire_args *a, const struct ledger_entry *e)
+{
+	return put_line(a, e) && put_number(a, e->takes_came);
 }
 
 static bool put_read(struct ledger_wire_args *a, const struct ledger_entry *e)
@@ -182,6 +191,11 @@ static bool put_restore(struct ledger_wire_args *a, const struct ledger_entry *e
 	const struct ledger_restore *r = &e->restore;
 	return put_line(a, e) && put_hex16(a, r->threshold) && put_hex16(a, r->floor) &&
 	       put_number(a, r->floor_rank) && put_number(a, r->fence) && put_number(a, r->final);
+}
+
+static bool put_restored(struct ledger_wire_args *a, const struct ledger_entry *e)
+{
+	return put_number(a, e->epoch);
 }
 
 static bool put_entry(struct ledger_wire_args *args, const struct ledger_entry *entry)
@@ -204,10 +218,10 @@ static bool put_entry(struct ledger_wire_args *args, const struct ledger_entry *
 		[LEDGER_RECORD] = put_record,
 		[LEDGER_CODE] = put_code,
 		[LEDGER_GATHERED] = put_gathered,
-		[LEDGER_VIEW] = put_line,
+		[LEDGER_VIEW] = put_view,
 		[LEDGER_READ] = put_read,
 		[LEDGER_RESTORE] = put_restore,
-		[LEDGER_RESTORED] = put_nothing,
+		[LEDGER_RESTORED] = put_restored,
 		[LEDGER_HOLD] = put_hold,
 	};
 	static_assert(sizeof(by_kind) / sizeof(by_kind[0]) == LEDGER_KINDS, "one for each kind");

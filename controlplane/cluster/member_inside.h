@@ -143,7 +143,6 @@ struct member {
 	uint8_t restoring; // enum member_inside_restoring
 	bool has_epoch, is_records_put;
 	uint64_t epoch;
-	char epoch_run[LEDGER_RUN_BYTES + 1];
 	uint32_t restore_line; // lines below are in a batch
 };
 

@@ -1,14 +1,10 @@
-// Restore: an epoch of the ledger begins when it has lost writes, and is told once by each reply.
-// A second loss may begin an epoch of the same number from an older snapshot, but then on another
-// run of Redis: so an epoch is known by both.
+// Restore: an epoch of the ledger begins when it has lost writes, and each reply tells which it is.
 //
 // What is known (member_known.h) is queued whole; the queue is also what carries grants of a time
 // when the ledger could not be asked, and ends. It goes out a part a batch. LEDGER_RESTORED stands
 // in the first batch behind the last of it, or with it: a batch is taken in order.
 
 #include "controlplane/cluster/member_restore.h"
-
-#include <string.h>
 
 #include "controlplane/cluster/member_batch.h"
 #include "controlplane/cluster/member_slots.h"
@@ -17,16 +13,12 @@
 
 void member_restore_look(struct member *m)
 {
-	const bool is_same =
-		m->reply.epoch == m->epoch && strcmp(m->batch->is.run, m->epoch_run) == 0;
 	const bool is_first = !m->has_epoch;
-	if (m->has_epoch && is_same)
+	if (m->has_epoch && m->reply.epoch == m->epoch)
 		return;
-	const bool is_lost = m->reply.epoch != m->epoch || m->reply.is_recovering;
 	m->has_epoch = true;
 	m->epoch = m->reply.epoch;
-	memcpy(m->epoch_run, m->batch->is.run, sizeof(m->epoch_run));
-	if (!is_lost || (is_first && !m->reply.is_recovering))
+	if (is_first && !m->reply.is_recovering)
 		return;
 	m->counters.recoveries++;
 	m->restoring = MEMBER_INSIDE_RESTORING;
@@ -97,11 +89,16 @@ void member_restore_put_end(struct member *m)
 		m->records->sent < m->records->count || member_known_unsaid_count(&m->known) > 0)
 		return;
 	for (uint32_t i = 0; i < m->line_count; i++) {
-		if (member_slots_untold(&m->lines[i], m->lines[i].slots_sent) != UINT64_MAX)
+		const struct member_inside_line *line = &m->lines[i];
+		if (member_slots_untold(line, line->slots_sent) < line->is.line->told)
 			return;
 	}
-	if (member_batch_add(m, LEDGER_RESTORED, 0, MEMBER_INSIDE_RESTORED))
-		m->restoring = MEMBER_INSIDE_RESTORED_SAID;
+	struct ledger_entry *entry =
+		member_batch_add(m, LEDGER_RESTORED, 0, MEMBER_INSIDE_RESTORED);
+	if (!entry)
+		return;
+	entry->epoch = m->epoch;
+	m->restoring = MEMBER_INSIDE_RESTORED_SAID;
 }
 
 // Not done: once more, a little later.
@@ -145,6 +142,14 @@ static void known_answered(struct member *m, const struct ledger_entry *entry, u
 	}
 }
 
+// REFUSED: it was for an epoch before.
+static void restored_answered(struct member *m, uint8_t verdict)
+{
+	if (m->restoring == MEMBER_INSIDE_RESTORED_SAID)
+		m->restoring = verdict == LEDGER_DONE ? MEMBER_INSIDE_RESTORED_ALL
+						      : MEMBER_INSIDE_RESTORING;
+}
+
 void member_restore_answered(struct member *m, uint32_t index, const struct ledger_answer *answer)
 {
 	const struct ledger_entry *entry = &m->batch->entries[index];
@@ -152,9 +157,7 @@ void member_restore_answered(struct member *m, uint32_t index, const struct ledg
 	if (m->batch->sources[index] == MEMBER_INSIDE_KNOWN)
 		known_answered(m, entry, verdict);
 	else if (m->batch->sources[index] == MEMBER_INSIDE_RESTORED)
-		m->restoring = m->restoring == MEMBER_INSIDE_RESTORED_SAID
-				       ? MEMBER_INSIDE_RESTORED_ALL
-				       : m->restoring;
+		restored_answered(m, verdict);
 	else if (verdict == LEDGER_UNKNOWN) {
 		again(m);
 		m->restore_line = 0;

@@ -40,7 +40,8 @@ static bool is_due(const struct member *m, const struct member_inside_line *line
 	       m->now_ms >= m->slots_ms + m->plan.sync_ms || is_first(line);
 }
 
-// Returns whether there may be more.
+// What the ledger had before and what it had not go apart, and the latter not while it recovers: of
+// what others reckoned without, it does not know yet. Returns whether there may be more.
 static bool put(struct member *m, struct member_inside_line *line)
 {
 	struct ledger_entry *entry =
@@ -48,14 +49,20 @@ static bool put(struct member *m, struct member_inside_line *line)
 	if (!entry)
 		return false;
 	struct ledger_slots *slots = &entry->slots;
+	const uint64_t told = line->is.line->told;
 	slots->count = place_told(line->is.line, line->slots_sent, slots->held, LEDGER_SLOTS_MAX);
+	slots->is_again = slots->count > 0 && slots->held[0] >> 24 < told;
+	while (slots->is_again && slots->held[slots->count - 1] >> 24 >= told)
+		slots->count--;
+	if (!slots->is_again && m->reply.is_recovering)
+		slots->count = 0;
 	if (slots->count == 0) {
 		member_batch_drop(m);
 		return false;
 	}
 	line->slots_sent = (slots->held[slots->count - 1] >> 24) + 1;
 	slots->total = place_own(line->is.line, line->slots_sent);
-	return slots->count == LEDGER_SLOTS_MAX;
+	return true;
 }
 
 static uint64_t closed_of(const struct member_inside_line *line)
@@ -98,8 +105,12 @@ void member_slots_answered(
 
 void member_slots_told(struct member *m)
 {
-	for (uint32_t i = 0; i < m->line_count; i++)
-		m->lines[i].slots_known = m->lines[i].slots_sent;
+	for (uint32_t i = 0; i < m->line_count; i++) {
+		struct member_inside_line *line = &m->lines[i];
+		line->slots_known = line->slots_sent;
+		if (line->slots_known > line->is.line->told)
+			atomic_store(&line->is.line->told, line->slots_known);
+	}
 }
 
 void member_slots_again(struct member *m)

@@ -10,10 +10,12 @@
 #include <stdlib.h>
 
 #include "controlplane/controller/verdict.h"
+#include "dataplane/gate/gather.h"
 #include "dataplane/gate/pace.h"
 #include "dataplane/gate/place.h"
 
 #define MINUTE_MS 60000u
+#define DRAWN_MAX 4096u // tickets given back that get their keys in one turn
 
 struct pool_limits controller_pool_limits(const struct controller_limits *limits)
 {
@@ -58,8 +60,8 @@ struct controller *controller_create(const struct controller_limits *limits,
 	if (!c)
 		return NULL;
 	c->line = line;
-	if (!caller_init(
-		    &c->call, line, &own, &words, bounds->left_max, bounds->seed + 5, now_ms) ||
+	caller_init(&c->call, line, &own, &words, now_ms);
+	if (!keyset_init(&c->call.left, bounds->left_max, bounds->seed + 5) ||
 		!sessions_init(&c->sessions, bounds->sessions_max, bounds->seed) ||
 		!present_init(&c->present, bounds->present_max, bounds->seed + 3) ||
 		!later_init(&c->later, bounds->later_max, bounds->seed + 4)) {
@@ -256,6 +258,32 @@ bool controller_leave(struct controller *c, uint64_t key, uint64_t visitor, uint
 	assert(is_noted);
 	c->left_total++;
 	return true;
+}
+
+// One that was given back again since its draw is known by its key already. What floor has passed
+// is forgotten by the next tick, as having the smallest of keys.
+static void give_key(struct controller *c, uint32_t id, uint64_t key)
+{
+	const uint64_t visitor = keyset_visitor(&c->call.left, id);
+	keyset_remove(&c->call.left, id);
+	key = key != 0 ? key : 1;
+	if (keyset_find(&c->call.left, key, visitor) == 0)
+		enter_left(c, key, visitor);
+}
+
+void controller_drawn(struct controller *c, controller_drawn_fn *key_of, void *ctx)
+{
+	uint64_t number = 0, key;
+	for (uint32_t i = 0; i < DRAWN_MAX; i++) {
+		const uint32_t id = keyset_from(&c->call.left, GATHER_NUMBER | number, 0);
+		if (id == 0)
+			return;
+		number = keyset_key(&c->call.left, id) & ~GATHER_NUMBER;
+		if (key_of(ctx, number, keyset_visitor(&c->call.left, id), &key))
+			give_key(c, id, key);
+		else
+			number++; // as all of this one
+	}
 }
 
 uint64_t controller_session(struct controller *c, uint64_t visitor, uint32_t *expires)

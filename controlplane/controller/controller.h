@@ -174,9 +174,20 @@ void controller_gone(struct controller *c, uint64_t visitor, uint64_t session, u
 bool controller_end(struct controller *c, uint64_t session, uint64_t now_ms);
 void controller_free(struct controller *c, uint64_t session, uint64_t now_ms);
 
-// A ticket was given back; perhaps again. Returns false if that is not known of: it was used or has
+// A ticket was given back; perhaps again.
+//   key  with GATHER_NUMBER while its place is not drawn
+// Returns false if that is not known of: it was used or has
 // lapsed, or left_max is reached (it lapses instead).
 bool controller_leave(struct controller *c, uint64_t key, uint64_t visitor, uint64_t now_ms);
+
+// The key of a ticket that was given back before its place was drawn. Returns false while it is not
+// drawn; *key is 0 if floor has passed all of its gathering.
+typedef bool controller_drawn_fn(void *ctx, uint64_t number, uint64_t visitor, uint64_t *key);
+
+// Tickets given back that have GATHER_NUMBER for a key get the one that was drawn for them: a
+// bounded number; the rest at the next call. Before the threshold can enter their slots, so that
+// none of them is called.
+void controller_drawn(struct controller *c, controller_drawn_fn *key_of, void *ctx);
 
 // The session that a visitor holds, and its end in *expires (unix s); 0: none.
 uint64_t controller_session(struct controller *c, uint64_t visitor, uint32_t *expires);

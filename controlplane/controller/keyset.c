@@ -152,6 +152,18 @@ uint32_t keyset_below(const struct keyset *set, uint64_t key, uint64_t visitor)
 	return below;
 }
 
+uint32_t keyset_from(const struct keyset *set, uint64_t key, uint64_t visitor)
+{
+	uint32_t found = 0;
+	for (uint32_t id = set->root; id != 0;) {
+		const struct keyset_node *node = &set->nodes[id];
+		const bool is_early = is_before(node, key, visitor);
+		found = is_early ? found : id;
+		id = is_early ? node->larger : node->smaller;
+	}
+	return found;
+}
+
 uint32_t keyset_first(const struct keyset *set)
 {
 	uint32_t id = set->root;

@@ -39,6 +39,9 @@ void keyset_remove(struct keyset *set, uint32_t id);
 // Members before (key, visitor).
 uint32_t keyset_below(const struct keyset *set, uint64_t key, uint64_t visitor);
 
+// The smallest member that is not before (key, visitor), or 0.
+uint32_t keyset_from(const struct keyset *set, uint64_t key, uint64_t visitor);
+
 // The smallest and the largest member, or 0.
 uint32_t keyset_first(const struct keyset *set);
 uint32_t keyset_last(const struct keyset *set);

@@ -136,6 +136,25 @@ static struct gathering *main_subject(const struct draws_line *l)
 	return l->drawn ? last_drawn(l) : coming;
 }
 
+// The salt of a gathering: what is wished for, until somebody has joined. From then on the first
+// that was named stands: whoever knows a ticket and the seed could choose among salts.
+static void name_salt(const struct draws_line *l, struct gathering *g, bool is_closed)
+{
+	struct store_draw *record = &g->record;
+	struct gather_ids *ids = g->file.ids;
+	if (ids && ids->salt_bytes > 0) {
+		memcpy(record->salt, ids->salt, sizeof(record->salt));
+		record->salt_bytes = (uint8_t)ids->salt_bytes;
+		return;
+	}
+	memcpy(record->salt, l->wish.salt, sizeof(record->salt));
+	record->salt_bytes = l->wish.salt_bytes;
+	if (!ids || (!is_closed && draws_file_taken(&g->file) == 0))
+		return;
+	memcpy(ids->salt, record->salt, sizeof(ids->salt));
+	ids->salt_bytes = record->salt_bytes;
+}
+
 void inside_publish_words(struct draws_line *l)
 {
 	struct gather *words = &l->words;
@@ -144,10 +163,8 @@ void inside_publish_words(struct draws_line *l)
 	atomic_store(&words->numbers[1], l->closing ? open : 0);
 	atomic_store(&words->numbers[0], l->closing ? l->closing->record.number : open);
 	atomic_store(&words->closes_s, l->wish.closes_s);
-	if (coming) {
-		memcpy(coming->record.salt, l->wish.salt, l->wish.salt_bytes);
-		coming->record.salt_bytes = l->wish.salt_bytes;
-	}
+	if (coming)
+		name_salt(l, coming, false);
 	struct gather_proof *proof = g ? calloc(1, sizeof(*proof)) : NULL;
 	if (proof)
 		gathering_proof(g, coming != g ? coming : NULL, proof);
@@ -234,6 +251,13 @@ static void settle(struct draws_line *l)
 		ids->first_slot = place_gather(l->line);
 }
 
+// Whether the next gathering could begin where this one ends.
+static bool can_follow(const struct draws_line *l)
+{
+	const uint32_t lists = l->set ? l->set->count : 0;
+	return l->prepared && l->is_saved && lists + 2 <= DRAW_LISTS_MAX;
+}
+
 // Close the list of the gathering that is joined, if another one is wished for, or none.
 static void close_list(struct draws_line *l, uint64_t now_ms)
 {
@@ -246,13 +270,9 @@ static void close_list(struct draws_line *l, uint64_t now_ms)
 		ids->epoch = l->wish.epoch;
 		return;
 	}
-	uint32_t lists = l->set ? l->set->count : 0;
-	if (l->wish.gathers && (!l->prepared || !l->is_saved || lists + 2 > DRAW_LISTS_MAX))
+	if (l->wish.gathers && !can_follow(l))
 		return; // it goes on until the next can begin
-	memcpy(g->record.salt, l->wish.salt, l->wish.salt_bytes);
-	g->record.salt_bytes = l->wish.salt_bytes;
-	memcpy(ids->salt, g->record.salt, sizeof(ids->salt));
-	ids->salt_bytes = g->record.salt_bytes;
+	name_salt(l, g, true);
 	ids->end_slot = place_gather_end(l->line, ids->first_slot, now_ms / PLACE_SLOT_MS);
 	l->closing = g;
 	l->open = NULL;
@@ -354,6 +374,8 @@ void draws_wish(struct draws_line *l, const struct draws_wish *wish, uint64_t no
 static bool turn_line(struct draws_line *l, uint64_t now_ms)
 {
 	note_saved(l, now_ms);
+	if (l->open && l->has_wished)
+		name_salt(l, l->open, false);
 	settle(l);
 	close_list(l, now_ms);
 	begin(l, now_ms);
@@ -383,8 +405,19 @@ bool draws_is_busy(const struct draws *d)
 {
 	bool is_busy = false;
 	for (const struct draws_line *l = d->lines; l; l = l->next)
-		is_busy |= l->closing || (l->open && gather_is_full(l->open->file.ids));
+		is_busy |= l->closing
+				   ? !l->is_listed
+				   : l->open && gather_is_full(l->open->file.ids) && can_follow(l);
 	return is_busy;
+}
+
+bool draws_is_late(const struct draws *d)
+{
+	bool is_late = false;
+	for (const struct draws_line *l = d->lines; l; l = l->next)
+		is_late |= l->wish.gathers && !l->open && l->file_error == 0 &&
+			   drawn_people(l) + joined(l->closing) < l->wish.gathered_max;
+	return is_late;
 }
 
 struct gather *draws_gather(struct draws_line *l)
@@ -402,6 +435,8 @@ void draws_look(const struct draws_line *l, struct draws_view *view)
 		.closing_epoch = l->closing ? l->closing->file.ids->epoch : 0,
 		.began_ms = ids ? ids->began_ms : 0,
 		.joined = joined(l->open),
+		.salt = ids ? ids->salt : NULL,
+		.salt_bytes = ids ? (uint8_t)ids->salt_bytes : 0,
 		.lists = l->set ? l->set->count : 0,
 		.drawn = drawn_people(l),
 		.drawn_epoch = last ? l->drawn_epoch : 0,
@@ -409,6 +444,17 @@ void draws_look(const struct draws_line *l, struct draws_view *view)
 		.drawn_total = l->drawn_total,
 		.draws_total = l->draws_total,
 		.longest_ms = l->longest_ms};
+}
+
+bool draws_key(const struct draws_line *l, uint64_t number, uint64_t visitor, uint64_t *key)
+{
+	*key = 0;
+	if (gather_is_undrawn(&l->words, number))
+		return false;
+	for (const struct gathering *g = l->drawn; g; g = g->next)
+		if (g->list.number == number)
+			*key = draw_key(&g->list, mac_state_word(&g->list.mac, visitor));
+	return true;
 }
 
 const struct draw_list *draws_place(const struct draws_line *l, uint64_t number, uint64_t key,

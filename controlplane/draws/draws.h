@@ -42,7 +42,8 @@ struct draws_wish {
 	uint64_t full_at; // control is to be woken when so many have joined; 0: it need not be
 	uint64_t closes_s; // told to those in it; 0: with the opening of the doors
 	uint64_t gathered_max; // people gathered and drawn whose turn is to come
-	uint8_t salt[DRAW_SALT_BYTES_MAX];
+	uint8_t salt[DRAW_SALT_BYTES_MAX]; // of the next draw, unless one was named for those who
+					   // gather already
 	uint8_t salt_bytes;
 };
 
@@ -54,6 +55,9 @@ struct draws_view {
 	uint64_t closing_epoch; // of the one that is being drawn; 0: none is
 	uint64_t began_ms; // when it began
 	uint64_t joined; // people in it
+	const uint8_t *salt; // that was named since somebody joined it, and stands; lives as long
+			     // as it is joined
+	uint8_t salt_bytes; // 0: none was
 	uint32_t lists; // drawn, and not passed by floor
 	uint64_t drawn; // people in those
 	uint64_t drawn_epoch; // of the one drawn last; 0: not known
@@ -91,11 +95,19 @@ void draws_wish(struct draws_line *l, const struct draws_wish *wish, uint64_t no
 // Go on with all lines. Every turn of control. Returns whether a list was drawn.
 bool draws_turn(struct draws *d, uint64_t now_ms);
 
-// Whether the next step of some line waits for a moment only: that workers pass, or a list is made.
+// Whether the next step of some line waits for a moment only: that workers pass, or a list is made;
+// not for the store, for memory or for floor.
 bool draws_is_busy(const struct draws *d);
+
+// Whether people should gather somewhere and cannot yet, since the store has no seed for them.
+bool draws_is_late(const struct draws *d);
 
 // How things stand.
 void draws_look(const struct draws_line *l, struct draws_view *view);
+
+// The key of a ticket of a gathering. Returns false while it is not drawn; *key is 0 if its
+// gathering is not known: floor has passed it.
+bool draws_key(const struct draws_line *l, uint64_t number, uint64_t visitor, uint64_t *key);
 
 // The list that a ticket's place comes from, and that place from 0; NULL: not of a drawn gathering.
 //   number  of the gathering, or 0 and the key that it was given

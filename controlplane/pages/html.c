@@ -241,15 +241,14 @@ static void read_raw(struct scanner *s, uint32_t tag_at)
 	else
 		FAIL(s, tag_at, "too many of <script> and <style>; allowed: %u", HTML_BLOCKS_MAX);
 	pass(s, stop, CONTEXT_RAW);
+	s->contexts[stop] = CONTEXT_RAW; // and not before its end tag, which it needs
 }
 
 static void read_tag(struct scanner *s)
 {
 	uint32_t at = s->at;
 	bool is_end = begins(s, at, "</");
-	if (at == 0 || s->contexts[at] != CONTEXT_TITLE)
-		s->contexts[at] = CONTEXT_TEXT; // a section may begin or end before it
-	s->at++;
+	s->at++; // of text, as nothing has said otherwise: a section may begin or end before it
 	if (is_end)
 		pass(s, s->at + 1, CONTEXT_TAG);
 	read_name(s, s->element);
@@ -298,7 +297,7 @@ static void read_document(struct scanner *s)
 			break;
 		if (name < s->document.len && is_letter(s->document.at[name]))
 			read_tag(s);
-		else if (begins(s, s->at, "<!") || begins(s, s->at, "<?"))
+		else if (begins(s, s->at, "<!") || begins(s, s->at, "<?") || begins(s, s->at, "</"))
 			read_markup(s);
 		else
 			pass(s, s->at + 1, CONTEXT_TEXT);
@@ -306,34 +305,131 @@ static void read_document(struct scanner *s)
 	s->contexts[s->document.len] = CONTEXT_TEXT;
 }
 
-// A section's end must stand in the context of its beginning.
+static bool is_at(const struct scanner *s, uint32_t offset, enum context context)
+{
+	return s->contexts[offset] == context;
+}
+
+// A byte of a name or of a value without quotes.
+static bool is_word(const struct scanner *s, uint32_t offset)
+{
+	const char c = s->document.at[offset];
+	return offset < s->document.len && is_at(s, offset, CONTEXT_TAG) && !is_space(c) &&
+	       !strchr("<>/=\"'", c) && c != TEMPLATE_FILLER;
+}
+
+// Whether markup has begun right before `offset`, and what stands there says which: < </ <! <? <!-
+static bool is_begun(const struct scanner *s, uint32_t offset)
+{
+	uint32_t at = offset;
+	while (at > 0 && offset - at < 2 && strchr("/!?-", s->document.at[at - 1]))
+		at--;
+	return at > 0 && s->document.at[at - 1] == '<' &&
+	       (is_at(s, at - 1, CONTEXT_TEXT) || is_at(s, at - 1, CONTEXT_TITLE));
+}
+
+// Whether an attribute waits for its value before `offset`.
+static bool is_behind_equals(const struct scanner *s, uint32_t offset)
+{
+	while (offset > 0 && is_space(s->document.at[offset - 1]))
+		offset--;
+	return offset > 0 && s->document.at[offset - 1] == '=' && is_at(s, offset - 1, CONTEXT_TAG);
+}
+
+static bool is_before_equals(const struct scanner *s, uint32_t offset)
+{
+	while (offset < s->document.len && is_space(s->document.at[offset]))
+		offset++;
+	return offset < s->document.len && s->document.at[offset] == '=' &&
+	       is_at(s, offset, CONTEXT_TAG);
+}
+
+#define REFUSE(s, part, ...) \
+	do { \
+		(s)->errors++; \
+		template_say((s)->ear, &(part)->place, __VA_ARGS__); \
+	} while (0)
+
+// A value, or an end of a section, in a place where it could be taken for markup. Returns whether
+// it is.
+static bool check_place(struct scanner *s, const struct template_part *part)
+{
+	const uint32_t at = part->offset;
+	if (is_at(s, at, CONTEXT_RAW))
+		REFUSE(s, part,
+			"a value or section in script or style; allowed: text, and between quotes");
+	else if (is_at(s, at, CONTEXT_COMMENT))
+		REFUSE(s, part,
+			"a value or section in a comment; allowed: text, and between quotes");
+	else if (is_begun(s, at))
+		REFUSE(s, part,
+			"a value or section right behind <; allowed: text, and between quotes");
+	else if (part->kind == TEMPLATE_SLOT && is_at(s, at, CONTEXT_TAG))
+		REFUSE(s, part, "a value outside of quotes; allowed: text, and between quotes");
+	else
+		return true;
+	return false;
+}
+
+// A document must mean the same with a section and without, however it is left out: as nothing, or
+// as spaces. So it begins and ends in one kind of place; within a tag it has whole attributes, and
+// within quotes a part of one value.
+static void check_section(
+	struct scanner *s, const struct template_part *begin, const struct template_part *end)
+{
+	const uint32_t from = begin->offset, to = end->offset;
+	const uint8_t context = s->contexts[from];
+	bool is_whole = s->contexts[to] == context;
+	for (uint32_t i = from; i < to && context != CONTEXT_TEXT; i++)
+		is_whole &= is_at(s, i, context) ||
+			    (context == CONTEXT_TAG &&
+				    (is_at(s, i, CONTEXT_DOUBLE) || is_at(s, i, CONTEXT_SINGLE)));
+	if (!is_whole)
+		REFUSE(s, begin,
+			"a section that begins in one kind of place (text, tag, quotes) and ends "
+			"in another; allowed: whole elements, or within one tag");
+	else if (context == CONTEXT_TAG && from < to &&
+		 ((from > 0 && is_word(s, from - 1) && (is_word(s, from) || is_word(s, to))) ||
+			 (is_word(s, to - 1) && is_word(s, to)) || is_behind_equals(s, from) ||
+			 is_before_equals(s, to)))
+		REFUSE(s, begin,
+			"a section with a part of a name or of a value; allowed in a tag: whole "
+			"attributes, with a space before them");
+}
+
 static void check_parts(struct scanner *s)
 {
 	const struct template_part *open[TEMPLATE_NEST_MAX];
+	bool is_good[TEMPLATE_NEST_MAX];
 	uint32_t depth = 0;
 	for (uint32_t i = 0; i < s->made->part_count; i++) {
 		const struct template_part *part = &s->made->parts[i];
-		uint8_t context = s->contexts[part->offset];
-		if (context == CONTEXT_RAW ||
-			(part->kind == TEMPLATE_SLOT && context == CONTEXT_TAG)) {
-			s->errors++;
-			template_say(s->ear, &part->place, "%s; allowed: text, and between quotes",
-				context == CONTEXT_RAW ? "a value or section in script or style"
-						       : "a value outside of quotes");
-		}
-		s->found->is_text[i] = context == CONTEXT_TEXT;
-		if (part->kind == TEMPLATE_OPEN)
+		const bool is_placed = check_place(s, part);
+		s->found->is_text[i] = is_at(s, part->offset, CONTEXT_TEXT);
+		if (part->kind == TEMPLATE_OPEN) {
+			is_good[depth] = is_placed;
 			open[depth++] = part;
-		if (part->kind != TEMPLATE_CLOSE)
+		}
+		if (part->kind == TEMPLATE_CLOSE && is_good[--depth] && is_placed)
+			check_section(s, open[depth], part);
+	}
+}
+
+// Names are written in one piece: what stands in a file is what a browser reads.
+static void check_joints(struct scanner *s)
+{
+	uint32_t last = 0;
+	for (uint32_t i = 1; i < s->made->run_count; i++) {
+		const uint32_t at = s->made->runs[i].offset;
+		if (at == last || at == 0 || at >= s->document.len ||
+			s->document.at[at - 1] == TEMPLATE_FILLER ||
+			s->document.at[at] == TEMPLATE_FILLER)
 			continue;
-		const struct template_part *begin = open[--depth];
-		if (s->contexts[begin->offset] == context)
-			continue;
-		s->errors++;
-		template_say(s->ear, &begin->place,
-			"a section that begins in one kind of place (text, tag, quotes) and ends "
-			"in "
-			"another; allowed: whole elements, or within one tag");
+		last = at;
+		if (is_begun(s, at) || (is_word(s, at - 1) && is_word(s, at)))
+			FAIL(s, at,
+				"a name within < > that is put together from pieces; allowed: "
+				"written whole");
 	}
 }
 
@@ -344,5 +440,6 @@ uint32_t html_scan(const struct template *made, const struct template_ear *ear, 
 	found->block_count = 0;
 	read_document(&s);
 	check_parts(&s);
+	check_joints(&s);
 	return s.errors;
 }

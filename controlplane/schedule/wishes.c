@@ -16,7 +16,7 @@
 #define EVENT_SHIFT 32u // above it, in a window's: when the doors of its event open, s
 #define EVENT_MASK 0x1fffffffull
 
-static bool is_of_doors(uint64_t epoch)
+bool wishes_is_of_doors(uint64_t epoch)
 {
 	return epoch != 0 && !(epoch & WINDOW);
 }
@@ -24,8 +24,8 @@ static bool is_of_doors(uint64_t epoch)
 // Whether somebody gathered for the doors whose place is not drawn yet.
 static bool waits_for_draw(const struct draws_view *draws)
 {
-	return (draws->is_gathering && is_of_doors(draws->epoch)) ||
-	       is_of_doors(draws->closing_epoch);
+	return (draws->is_gathering && wishes_is_of_doors(draws->epoch)) ||
+	       wishes_is_of_doors(draws->closing_epoch);
 }
 
 // Whether those who gathered did so for an event that is over.
@@ -34,7 +34,7 @@ static bool is_over(const struct schedule_view *doors, uint64_t epoch)
 	const uint64_t opens_s = epoch >> EVENT_SHIFT & EVENT_MASK;
 	if (epoch == 0 || doors->over_ms == 0)
 		return false;
-	if (is_of_doors(epoch))
+	if (wishes_is_of_doors(epoch))
 		return epoch <= doors->over_ms;
 	return opens_s > 0 && ((doors->over_ms / 1000 - opens_s) & EVENT_MASK) <= EVENT_MASK / 2;
 }
@@ -116,7 +116,7 @@ struct draws_wish wishes_make(const struct wishes_input *in)
 	struct draws_wish wish = {.gathered_max = in->gathered_max,
 		.prepares = in->may_gather && in->doors.doors != SCHEDULE_CLOSED,
 		.salt_bytes = in->salt_bytes};
-	bool is_joined = in->draws->is_gathering && is_of_doors(in->draws->epoch);
+	bool is_joined = in->draws->is_gathering && wishes_is_of_doors(in->draws->epoch);
 	bool is_open = in->doors.doors == SCHEDULE_OPEN;
 	wish.is_shut = true;
 	memcpy(wish.salt, in->salt, in->salt_bytes);

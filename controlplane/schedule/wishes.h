@@ -30,6 +30,9 @@ struct wishes_input {
 	uint64_t now_ms;
 };
 
+// Whether a gathering is for doors, and no window.
+bool wishes_is_of_doors(uint64_t epoch);
+
 // What the room is to its visitors, if no command says otherwise: enum gate_room_state.
 uint8_t wishes_state(const struct wishes_input *in);
 

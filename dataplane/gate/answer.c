@@ -296,7 +296,7 @@ static void put_queue(struct writer *w, const struct decision *decision,
 		.status = status, .site = request->site, .room = room, .kind = status->state};
 	put_page_fields(w, page);
 	put_number_field(w, SPAN("Retry-After: "), status->poll_after);
-	put_field(w, SPAN("Sluice-State: "), status_word(status->state));
+	put_field(w, SPAN("Sluice-State: "), status_told(status->state));
 	if (request->wants_json)
 		put_status_json(w, decision, room, frame);
 	else
@@ -314,7 +314,8 @@ static void put_invitation(struct writer *w, const struct decision *decision,
 		.site = request->site,
 		.room = room,
 		.kind = PAGE_invitation,
-		.outcome = decision->outcome};
+		.outcome = decision->outcome,
+		.once = decision->once};
 	char json[ANSWER_CODE_BYTES_MAX];
 	put_page_fields(w, page);
 	writer_span(w, SPAN("Referrer-Policy: same-origin\r\n")); // the address may have a code
@@ -331,15 +332,13 @@ static void put_invitation(struct writer *w, const struct decision *decision,
 static void put_welcome(struct writer *w, const struct decision *decision,
 	const struct gate_request *request, const struct answer_frame *frame)
 {
-	char json[ANSWER_CODE_BYTES_MAX];
-	if (!request->wants_json) {
-		put_field(w, SPAN("Location: "), request->room->path);
-		writer_span(w, SPAN("Content-Length: 0\r\n\r\n"));
-	} else if (decision->lane_id != 0) {
+	if (request->wants_json) {
+		put_number_field(w, SPAN("Retry-After: "), decision->status.poll_after);
 		put_status_json(w, decision, request->room, frame);
-	} else {
-		put_json(w, (struct span){json, answer_code_welcome(request->room, json)}, frame);
+		return;
 	}
+	put_field(w, SPAN("Location: "), request->room->path);
+	writer_span(w, SPAN("Content-Length: 0\r\n\r\n"));
 }
 
 static struct span health_json(const struct decision *decision)

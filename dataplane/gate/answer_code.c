@@ -25,21 +25,14 @@ unsigned answer_code_status(enum code_outcome outcome)
 	return answers[outcome].status;
 }
 
-// Names of rooms have only letters that stand in JSON as they are.
-static void put_state(struct writer *w, const struct gate_room *room, struct span state)
-{
-	writer_span(w, SPAN("{\"room\":\""));
-	writer_span(w, room->name);
-	writer_span(w, SPAN("\",\"state\":\""));
-	writer_span(w, state);
-	writer_span(w, SPAN("\"}"));
-}
-
 size_t answer_code_json(enum code_outcome outcome, const struct gate_room *room, char *out)
 {
 	struct writer w = {out, out + ANSWER_CODE_BYTES_MAX};
 	if (outcome == CODE_asked) {
-		put_state(&w, room, SPAN("invitation"));
+		// Names of rooms have only letters that stand in JSON as they are.
+		writer_span(&w, SPAN("{\"room\":\""));
+		writer_span(&w, room->name);
+		writer_span(&w, SPAN("\",\"wants\":\"code\"}"));
 		return (size_t)(w.at - out);
 	}
 	writer_span(&w, SPAN("{\"status\":"));
@@ -51,12 +44,5 @@ size_t answer_code_json(enum code_outcome outcome, const struct gate_room *room,
 	writer_span(&w, SPAN("\",\"message\":\""));
 	writer_span(&w, answers[outcome].message);
 	writer_span(&w, SPAN("\"}"));
-	return (size_t)(w.at - out);
-}
-
-size_t answer_code_welcome(const struct gate_room *room, char *out)
-{
-	struct writer w = {out, out + ANSWER_CODE_BYTES_MAX};
-	put_state(&w, room, SPAN("welcome"));
 	return (size_t)(w.at - out);
 }

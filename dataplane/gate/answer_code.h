@@ -16,6 +16,3 @@ unsigned answer_code_status(enum code_outcome outcome);
 //   out  ANSWER_CODE_BYTES_MAX
 // Returns the length. Pure; any worker.
 size_t answer_code_json(enum code_outcome outcome, const struct gate_room *room, char *out);
-
-// The JSON for somebody who needs no code any more. Likewise.
-size_t answer_code_welcome(const struct gate_room *room, char *out);

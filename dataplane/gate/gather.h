@@ -16,6 +16,10 @@ struct place_line;
 
 #define GATHER_PROOF_BYTES_MAX 1024u
 
+// Set in what stands for the key of a ticket that has none yet: the number of its gathering. So it
+// lies behind all keys (until 2144).
+#define GATHER_NUMBER (1ull << 63)
+
 // A gathering as its file has it. Written by control but for `taken` and `ids`.
 struct gather_ids {
 	char magic[8];
@@ -26,7 +30,8 @@ struct gather_ids {
 	uint64_t epoch; // which of the wishes of its room it was made for
 	uint64_t first_slot; // of its keys; 0: not known yet
 	uint64_t end_slot; // 0: its list is open
-	uint64_t salt_bytes; // of the draw; set when the list is closed, before end_slot
+	uint64_t salt_bytes; // of the draw: the first that was named since somebody gathered, which
+			     // stands; set before end_slot
 	_Atomic uint64_t ready; // ids[] below this are allocated on disk
 	_Atomic uint64_t taken; // ids[] below this are taken, as far as they are below `max`
 	uint8_t salt[32];

@@ -17,6 +17,14 @@ const struct gate_room *lane_of_line(const struct gate_room *room, uint32_t line
 	return NULL;
 }
 
+const struct gate_room *lane_of_name(const struct gate_room *room, struct span name)
+{
+	for (uint16_t i = 0; i < room->lane_count; i++)
+		if (span_is_equal(room->lanes[i].name, name))
+			return &room->lanes[i].room;
+	return NULL;
+}
+
 static bool is_inside(const struct lane_network *network, const uint8_t ip[16])
 {
 	const unsigned whole = network->bits / 8, rest = network->bits % 8;

@@ -26,6 +26,7 @@ struct lane_network {
 
 struct gate_lane {
 	struct gate_room room; // but for the line like the one that it is a lane of
+	struct span name; // of the lane within it
 	struct span header; // name, in small letters; empty: none
 	struct span header_value; // empty: anything
 	uint32_t network_count;
@@ -35,9 +36,12 @@ struct gate_lane {
 // The room or lane of `room` whose line that is, or NULL. Pure; any thread.
 const struct gate_room *lane_of_line(const struct gate_room *room, uint32_t line_id);
 
+// The lane named `name` of `room`, or NULL. Pure; any thread.
+const struct gate_room *lane_of_name(const struct gate_room *room, struct span name);
+
 // Find the lane that a newcomer would enter, by header or address: request->entry. For requests
 // whose room has lanes.
-//   ip          whose connection it is
+//   ip          the visitor's, behind trusted proxies too
 //   is_trusted  a proxy that may say who comes
 // Pure; any thread.
 void lane_enter(const struct http_head *head, const uint8_t ip[16], bool is_trusted,

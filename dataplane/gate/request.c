@@ -18,6 +18,7 @@
 #include "dataplane/http/head.h"
 #include "dataplane/http/octet.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 #define HOST_SCRATCH_BYTES (MATCH_HOST_BYTES_MAX + 1)
@@ -29,6 +30,7 @@ static bool read_host(const struct gate_map *map, const struct http_head *head, 
 static enum gate_route read_endpoint(
 	const struct gate_map *map, struct span endpoint, struct gate_request *request);
 static void read_wishes(const struct http_head *head, struct gate_request *request);
+static void read_cookies(const struct http_head *head, char *scratch, struct gate_request *request);
 static void read_carried(const struct http_head *head, char *scratch, struct gate_request *request);
 static bool is_cross_site(const struct http_head *head, struct span host);
 
@@ -66,6 +68,33 @@ void gate_request_read(const struct gate_map *map, const struct http_head *head,
 		read_wishes(head, request);
 	if (is_code || request->route == GATE_ROUTE_LEAVE)
 		request->is_cross_site = is_cross_site(head, request->host);
+	read_cookies(head, scratch, request);
+}
+
+void gate_request_keep(const struct gate_request *request, struct gate_request_kept *kept)
+{
+	assert(!request->ticket && !request->pass && !request->pass_over); // not settled yet
+	memcpy(kept->found, request, sizeof(kept->found));
+	kept->host_bytes = (uint16_t)request->host.len;
+	memcpy(kept->host, request->host.at ? request->host.at : "", kept->host_bytes);
+}
+
+void gate_request_again(const struct gate_request_kept *kept, const struct http_head *head,
+	char *scratch, struct gate_request *request)
+{
+	memcpy(request, kept->found, sizeof(kept->found));
+	memset((char *)request + sizeof(kept->found), 0,
+		offsetof(struct gate_request, tokens) - sizeof(kept->found));
+	request->target = head->target;
+	request->redirect = (struct span){NULL, 0};
+	if (request->host.at)
+		request->host.at = memcpy(scratch, kept->host, kept->host_bytes);
+	read_cookies(head, scratch, request);
+}
+
+// What may differ between requests that are alike otherwise.
+static void read_cookies(const struct http_head *head, char *scratch, struct gate_request *request)
+{
 	request->has_other_cookies = http_field_first(head, HTTP_FIELD_cookie) != NULL;
 	if (request->room)
 		read_carried(head,
@@ -87,6 +116,24 @@ static bool read_host(const struct gate_map *map, const struct http_head *head, 
 	}
 	request->site = gate_map_site(map, host, scratch, &request->host);
 	return true;
+}
+
+// LANE/draw and LANE/draw/keys of a room: what anybody may see of a lane. Endpoints of rooms have
+// no such names, so a lane may be called `draw` too.
+static enum gate_route read_lane_endpoint(
+	const struct gate_room *room, struct span endpoint, struct gate_request *request)
+{
+	const char *slash = endpoint.len ? memchr(endpoint.at, '/', endpoint.len) : NULL;
+	if (!slash)
+		return GATE_ROUTE_UNKNOWN;
+	const struct span name = {endpoint.at, slash - endpoint.at};
+	const struct span rest = span_from(endpoint, name.len + 1);
+	const bool is_list = span_is_equal(rest, SPAN("draw/keys"));
+	const struct gate_room *lane = lane_of_name(room, name);
+	if (!lane || (!is_list && !span_is_equal(rest, SPAN("draw"))))
+		return GATE_ROUTE_UNKNOWN;
+	request->room = lane;
+	return is_list ? GATE_ROUTE_DRAW_KEYS : GATE_ROUTE_DRAW;
 }
 
 // ROOM/status and the others; the room has to be one of this site.
@@ -121,7 +168,7 @@ static enum gate_route read_endpoint(
 			request->room = room;
 			return endpoints[i].route;
 		}
-	return GATE_ROUTE_UNKNOWN;
+	return read_lane_endpoint(room, span_from(endpoint, name.len + 1), request);
 }
 
 static bool has_fetch_metadata(const struct http_head *head)

@@ -9,7 +9,7 @@
 #include "dataplane/gate/writer.h"
 
 static_assert(STATUS_JSON_BYTES_MAX >
-		      STATUS_MESSAGE_BYTES_MAX + GATE_NAME_MAX + 10 * WRITER_NUMBER_BYTES_MAX + 200,
+		      STATUS_MESSAGE_BYTES_MAX + GATE_NAME_MAX + 11 * WRITER_NUMBER_BYTES_MAX + 200,
 	"message, name, numbers, and the words around them");
 
 static const struct span words[] = {
@@ -22,6 +22,11 @@ struct span status_word(enum status_state state)
 {
 	assert(state < STATUS_STATE_COUNT);
 	return words[state];
+}
+
+struct span status_told(enum status_state state)
+{
+	return status_word(state == STATUS_before ? STATUS_prequeue : state);
 }
 
 static void put_number(struct writer *w, uint64_t n, uint64_t null)
@@ -51,7 +56,7 @@ size_t status_json(const struct status *status, const struct gate_room *room, ch
 	writer_span(&w, SPAN("{\"room\":\""));
 	writer_span(&w, room->name);
 	writer_span(&w, SPAN("\",\"state\":\""));
-	writer_span(&w, status_word(status->state));
+	writer_span(&w, status_told(status->state));
 	writer_span(&w, SPAN("\",\"position\":"));
 	put_number(&w, status->position, STATUS_UNKNOWN);
 	writer_span(&w, SPAN(",\"ahead\":"));
@@ -66,6 +71,10 @@ size_t status_json(const struct status *status, const struct gate_room *room, ch
 	put_number(&w, status->poll_after, STATUS_UNKNOWN);
 	writer_span(&w, SPAN(",\"opens\":"));
 	put_number(&w, status->opens, 0);
+	if (status->state == STATUS_before) {
+		writer_span(&w, SPAN(",\"gathers\":"));
+		put_number(&w, room->gathers_s < status->opens ? room->gathers_s : 0, 0);
+	}
 	writer_span(&w, SPAN(",\"expires\":"));
 	put_number(&w, status->expires, 0);
 	writer_span(&w, SPAN(",\"now\":"));

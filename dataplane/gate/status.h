@@ -8,8 +8,8 @@
 
 struct gate_room;
 
-// The states of contract section 3 (and `before`: the doors are closed, nobody gathers yet), as
-// words of `state` and of the Sluice-State field.
+// The states of contract section 3; and `before`, a `prequeue` that nobody can join yet, which has
+// a page of its own.
 #define STATUS_STATES(X) \
 	X(prequeue) \
 	X(before) \
@@ -48,8 +48,12 @@ struct status {
 #define STATUS_MESSAGE_BYTES_MAX 512u // an operator's message as JSON, or as HTML text
 #define STATUS_JSON_BYTES_MAX 1024u
 
-// The word of a state.
+// The word of a state, as pages and templates have it.
 struct span status_word(enum status_state state);
+
+// The word that is told to programs, in `state` and in the Sluice-State field: the same, but for
+// `before`, which is told as `prequeue`.
+struct span status_told(enum status_state state);
 
 // Render the JSON of a status poll.
 //   out  at least STATUS_JSON_BYTES_MAX

@@ -1,8 +1,8 @@
 """Fixtures: an origin, appliances and visitors that end with their test.
 
 Markers say where a test belongs: `sockets` to that driver alone, `bypass` to `driver: dpdk` alone,
-`smoke` to the few that run over every device, `above` to what no driver can know of, `long` to
-`tests/run --long`. What is left out of a run is named at its end.
+`smoke` to the few that run over every device, `above` to what no driver can know of, `once` to the
+run over plain IPv4, `long` to `tests/run --long`. What is left out of a run is named at its end.
 """
 import collections
 import fcntl
@@ -24,6 +24,7 @@ MARKERS = {
     "smoke": "runs over every device",
     "above": "of what no driver knows of: over devices only by --long, but for its smoke part",
     "long": "takes minutes; only with SLUICE_TESTS_LONG=1",
+    "once": "makes a path of its own, of both families and no tag",
     "alone": "goes by the clock: no other test runs beside it",
 }
 left_out = collections.Counter()  # (reason, file)
@@ -52,6 +53,8 @@ def why_left_out(item):
         return "of `driver: dpdk`"
     if bypass and bypass.args and network.DEVICE not in bypass.args:
         return f"of {' and '.join(bypass.args)}"
+    if item.get_closest_marker("once") and (network.FAMILY, network.VLAN) != ("4", 0):
+        return MARKERS["once"]
     if network.is_bypass() and item.get_closest_marker("sockets"):
         return MARKERS["sockets"]
     if is_above(item) and network.is_bypass() and not is_long():

@@ -44,7 +44,8 @@ def open_soon(sluice, seconds=2):
 def gather(visitor, sluice, count):
     people = [visitor(sluice) for _ in range(count)]
     for one in people:
-        wait_for(lambda one=one: one.get("/derby/").headers["Sluice-State"] == "prequeue", 5, 0.1)
+        wait_for(lambda one=one: one.get("/derby/").headers["Sluice-State"] == "prequeue"
+                 and one.ticket(), 5, 0.1)
     return people
 
 
@@ -211,10 +212,11 @@ def test_before_anybody_gathers(make, visitor):
     sluice = make(rooms=[doors(opens=opens, prequeue="10m")])
     one = visitor(sluice)
     answer = one.get("/derby/")
-    assert answer.headers["Sluice-State"] == "before" and one.ticket() is None
+    assert answer.headers["Sluice-State"] == "prequeue" and one.ticket() is None
     assert "0:59:" in answer.text or "1:00:00" in answer.text
     status = one.client.get("/derby/", headers=JSON).json()
-    assert status["state"] == "before" and status["opens"] == at and status["position"] is None
+    assert status["state"] == "prequeue" and status["opens"] == at and status["position"] is None
+    assert status["gathers"] == at - 600
     assert one.status().status_code == 401
     # The seed's hash is known long before: as soon as the store has the seed.
     wait_for(lambda: "commitment" in draw_of(one), 5)
@@ -224,7 +226,8 @@ def test_before_anybody_gathers(make, visitor):
 def test_doors_without_a_gathering(make, visitor):
     sluice = make(rooms=[doors(prequeue=0, capacity=5)])
     one = visitor(sluice)
-    assert one.get("/derby/").headers["Sluice-State"] == "before"
+    assert one.get("/derby/").headers["Sluice-State"] == "prequeue" and one.ticket() is None
+    assert one.client.get("/derby/", headers=JSON).json()["gathers"] is None
     sluice.config["sites"][0]["rooms"][0]["closes"] = moment(6)[0]
     open_soon(sluice)
     wait_for(lambda: one.get("/derby/").text.startswith("shop:"), 5, 0.1)
@@ -307,7 +310,8 @@ def test_tickets_of_another_opening_count_as_none(make, visitor):
     events[0]["prequeue"] = f"{again_at - int(time.time()) - 2}s"
     sluice.write()
     sluice.cli("reload")
-    wait_for(lambda: late.get("/derby/").headers["Sluice-State"] == "prequeue", 8, 0.1)
+    wait_for(lambda: late.get("/derby/").headers["Sluice-State"] == "prequeue"
+             and late.ticket(), 8, 0.1)
     assert sluice.show("room", "derby")["capacity"] == 1
     assert token(late.ticket())["flags"] == GATHERED
     plain = visitor(sluice, headers=JSON)
@@ -340,7 +344,7 @@ def test_an_event_overrides_its_room(make, visitor):
     sluice.write()
     sluice.cli("reload")
     newcomer = visitor(sluice)
-    wait_for(lambda: newcomer.get("/derby/").headers.get("Sluice-State") == "before", 8, 0.1)
+    wait_for(lambda: newcomer.get("/derby/").headers.get("Sluice-State") == "prequeue", 8, 0.1)
     assert "GALA" not in newcomer.get("/derby/").text
     now = sluice.show("room", "derby")
     assert (now["event"], now["mode"], now["capacity"]) == (None, "auto", 1)

@@ -151,8 +151,8 @@ end
 -- Writes that were lost.
 local is_lost = writes > meta.writes or (run ~= meta.run and meta.writes > 0)
 if is_lost then
-	meta.epoch = meta.epoch + 1
-	meta.recovering, meta.since = 1, raw
+	meta.epoch = max(meta.epoch + 1, raw) -- not one that was before, in a book that is lost
+	meta.recovering, meta.missing, meta.since = 1, 0, raw
 	meta.conductor, meta.conductor_is, meta['until'] = MEMBERS_NONE, '', 0
 	meta.writes = max(meta.writes, writes)
 end
@@ -162,7 +162,7 @@ if is_lost or cursor > meta.news then
 	meta.jumped = meta.news -- there are none between
 end
 if meta.recovering == 1 and not is_near(meta.since, RECOVER_MS) then
-	local is_over, is_missing = true, false
+	local is_over, is_missing = true, meta.missing == 1
 	for _, n in ipairs(numbers) do
 		local m = members[n]
 		if m.restored ~= meta.epoch and not m.left then
@@ -238,6 +238,9 @@ if not self then
 	end
 end
 if is_new then
+	if meta.recovering == 1 and self.is and not self.left then
+		meta.missing = 1 -- what it was granted before, nobody remembers
+	end
 	self.is, self.applied = incarnation, 0
 	tell('5', self.number, 1, name)
 end

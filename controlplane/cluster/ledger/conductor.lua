@@ -4,14 +4,14 @@ local function keep_field(line, field, value)
 end
 
 -- Of slots, those that are neither told before nor late; and the tickets in them.
-local function timely(line, held)
+local function timely(line, held, is_again)
 	local final, field, kept, count = format('%010x', meta.final), 'z' .. self.number, {}, 0
 	local last = line.f[field] or '0000000000'
 	for i = 1, #held, 16 do
 		local slot = sub(held, i, i + 9)
 		if slot > last then
 			last = slot
-			if slot >= final or meta.recovering == 1 then
+			if slot >= final or (is_again and meta.recovering == 1) then
 				kept[#kept + 1] = sub(held, i, i + 15)
 				count = count + tonumber(sub(held, i + 10, i + 15), 16)
 			end
@@ -22,7 +22,7 @@ local function timely(line, held)
 end
 
 local function slots()
-	local id, held, sum = arg(), arg(), number()
+	local id, held, sum, is_again = arg(), arg(), number(), arg() == '1'
 	local line = line_of(id)
 	if not line then
 		return UNKNOWN
@@ -31,7 +31,7 @@ local function slots()
 	if sum > tonumber(line.f[field] or 0) then
 		keep_field(line, field, text(sum))
 	end
-	local kept, count = timely(line, held)
+	local kept, count = timely(line, held, is_again)
 	if #kept > 0 then
 		call('RPUSH', P .. 's:' .. id .. ':' .. self.number, kept)
 		set(line, 'counted', line.counted + count)

@@ -16,23 +16,37 @@ local function record()
 	return DONE
 end
 
+-- How often a code was used, and what for, by code and holder: `VERSION VISITOR KEY GATHERED`.
 local function code()
-	local id, spent, visitor, is_undone = arg(), arg(), arg(), arg() == '1'
+	local id, what, uses, spent, holder = arg(), arg(), number(), arg(), arg()
+	local visitor, key, is_gathered = arg(), arg(), arg()
 	if not line_of(id) then
 		return UNKNOWN
 	end
-	local key = P .. 'o:' .. id
-	local by = call('HGET', key, spent)
-	if is_undone then
-		if by == visitor then
-			call('HDEL', key, spent)
+	local counts, places = P .. 'o:' .. id, P .. 'u:' .. id
+	local place = call('HGET', places, spent .. holder)
+	if what == '2' then
+		if place and sub(place, 3, 18) == visitor then
+			call('HDEL', places, spent .. holder)
+			if call('HINCRBY', counts, spent, -1) == 0 then
+				call('HDEL', counts, spent)
+			end
 		end
 		return DONE
 	end
-	if not by then
-		call('HSET', key, spent, visitor)
+	if not place then
+		local is_known = what == '3'
+		if not is_known and meta.recovering == 1 then
+			return UNKNOWN
+		end
+		if not is_known and tonumber(call('HGET', counts, spent) or 0) >= uses then
+			return LAPSED
+		end
+		place = '1 ' .. visitor .. ' ' .. key .. ' ' .. is_gathered
+		call('HSET', places, spent .. holder, place)
+		call('HINCRBY', counts, spent, 1)
 	end
-	return (not by or by == visitor) and GRANTED or LAPSED
+	return GRANTED .. ' ' .. sub(place, 3, 37) -- what a newer version has behind it is its affair
 end
 
 local function gathered()
@@ -85,7 +99,8 @@ local function take_came(line)
 end
 
 local function view()
-	local node = node_of(arg())
+	local id, takes = arg(), arg() == '1'
+	local node = node_of(id)
 	if not node then
 		return UNKNOWN
 	end
@@ -103,7 +118,7 @@ local function view()
 	for _, count in ipairs({rated_here(node), left_here(node), newcomers_here(node)}) do
 		counts[#counts + 1] = text(min(count, 4294967295))
 	end
-	counts[#counts + 1] = take_came(node)
+	counts[#counts + 1] = takes and take_came(node) or ''
 	return table.concat(counts, ' ')
 end
 
@@ -173,6 +188,9 @@ local function restore()
 end
 
 local function restored()
+	if number() ~= meta.epoch then
+		return REFUSED
+	end
 	self.restored = meta.epoch
 	return DONE
 end

@@ -129,7 +129,7 @@ void tcp_resume(struct tcp *t, struct stream *s)
 // Payload bytes of a segment that fits `mtu`; never below the floor, whatever a message says.
 static uint16_t mss_for(const struct tcp_conn *c, uint16_t mtu)
 {
-	bool is_v4 = tcp_is_v4(&c->stream.local);
+	bool is_v4 = ip_is_v4(c->stream.local.ip);
 	unsigned headers = is_v4 ? IPV4_AND_TCP_BYTES : IPV6_AND_TCP_BYTES;
 	unsigned floor = is_v4 ? TCP_MSS_MIN : IPV6_MTU_MIN - IPV6_AND_TCP_BYTES;
 	unsigned mss = mtu < headers + floor ? floor : mtu - headers;

@@ -19,6 +19,7 @@
 #include "dataplane/net/tcp/tcp.h"
 #include "dataplane/net/tcp/wait.h"
 #include "dataplane/timers.h"
+#include "drivers/ip.h"
 
 // RFC 9293 3.3.2, without LISTEN and SYN-SENT, which need no connection, and TIME-WAIT, which has
 // its own table. SYN-RECEIVED is a cookie.
@@ -128,7 +129,7 @@ static inline uint32_t tcp_index(const struct tcp *t, const struct tcp_conn *c)
 // The MSS that our link allows.
 static inline uint16_t tcp_mss_of(const struct tcp *t, const struct stream_address *local)
 {
-	return tcp_is_v4(local) ? t->plan.mss_v4 : t->plan.mss_v6;
+	return ip_is_v4(local->ip) ? t->plan.mss_v4 : t->plan.mss_v6;
 }
 
 // The window that a SYN-ACK tells, which is never scaled.

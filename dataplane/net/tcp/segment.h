@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "drivers/span.h"
 #include "drivers/stream.h"
@@ -70,11 +69,4 @@ static inline bool tcp_after(uint32_t a, uint32_t b)
 static inline uint32_t tcp_segment_len(const struct tcp_segment *s)
 {
 	return (uint32_t)s->payload.len + !!(s->flags & TCP_SYN) + !!(s->flags & TCP_FIN);
-}
-
-// Whether it is an IPv4 address, stored mapped.
-static inline bool tcp_is_v4(const struct stream_address *address)
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-	return memcmp(address->ip, mapped, sizeof(mapped)) == 0;
 }

@@ -4,6 +4,7 @@
 #include "dataplane/net/tcp/sources.h"
 
 #include "dataplane/net/tcp/siphash.h"
+#include "drivers/ip.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,10 +46,9 @@ uint64_t sources_bytes(void)
 // The network, in one word: the /24 of a mapped address, else the /56.
 static uint64_t network_of(const uint8_t ip[16])
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	uint64_t network = 0;
-	if (memcmp(ip, mapped, sizeof(mapped)) == 0)
-		memcpy(&network, ip + 12, 3);
+	if (ip_is_v4(ip))
+		memcpy(&network, ip + IP_MAPPED_BYTES, 3);
 	else
 		memcpy(&network, ip, 7);
 	return network;

@@ -12,6 +12,7 @@
 
 #include "dataplane/net/tcp/tcp.h"
 #include "dataplane/net/tcp/tuple.h"
+#include "drivers/ip.h"
 
 #include <assert.h>
 #include <string.h>
@@ -77,7 +78,7 @@ static uint32_t seal(struct siphash_key key, const struct stream_address *local,
 
 uint32_t syncookie_make(const struct syncookie *syncookie, const struct tcp_segment *syn)
 {
-	unsigned index = MSS_INDEX, unsaid = tcp_is_v4(&syn->local) ? TCP_MSS_MIN : MSS_V6_UNSAID;
+	unsigned index = MSS_INDEX, unsaid = ip_is_v4(syn->local.ip) ? TCP_MSS_MIN : MSS_V6_UNSAID;
 	unsigned mss = syn->has_mss ? syn->mss : unsaid; // RFC 9293 3.7.1
 	while (index > 0 && syncookie_mss[index] > mss)
 		index--;

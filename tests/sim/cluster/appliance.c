@@ -172,7 +172,11 @@ uint64_t appliance_now(const struct appliance *a, uint64_t world_ms)
 
 bool appliance_serves(const struct appliance *a)
 {
-	return a->state == APPLIANCE_UP && a->number < LEDGER_MEMBERS_MAX && a->is_clock_set;
+	struct member_status status;
+	if (a->state != APPLIANCE_UP || a->is_leaving)
+		return false;
+	member_status(a->member, &status);
+	return status.is_ready;
 }
 
 static void share_lines(struct appliance *a, uint64_t now)
@@ -227,7 +231,7 @@ void appliance_start(struct appliance *a, uint64_t world_ms)
 		.lines_max = APPLIANCE_LINES,
 		.nodes_max = 1,
 		.workers_max = 1,
-		.known_max = APPLIANCE_KNOWN,
+		.known_max = a->known_max ? a->known_max : APPLIANCE_KNOWN,
 		.seed = random_next(a->random)};
 	memcpy(plan.name, a->name, sizeof(plan.name));
 	const uint64_t now = appliance_now(a, world_ms);
@@ -240,6 +244,7 @@ void appliance_start(struct appliance *a, uint64_t world_ms)
 	set_shape(a, now);
 	a->state = APPLIANCE_UP;
 	a->born_ms = world_ms;
+	a->is_leaving = false;
 	a->out = NULL;
 	a->answer_count = 0;
 }

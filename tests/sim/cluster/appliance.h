@@ -59,6 +59,8 @@ struct appliance {
 	// Clock: of the world, run at its own speed, and what is added.
 	int64_t clock_ms, ppm;
 	bool is_clock_set;
+	uint32_t known_max; // 0: APPLIANCE_KNOWN
+	bool is_leaving; // serves nobody any more, and says goodbye
 	uint64_t slewed_ms;
 
 	// Barriers pass a turn later.
@@ -67,7 +69,8 @@ struct appliance {
 	// Connection: what is to go out.
 	const struct ledger_batch *out; // the batch that was sent; NULL: none
 	uint64_t *random; // the world's
-	uint64_t heard_ms; // last reply, in the world
+	uint64_t heard_ms; // when the store last heard of it with all news in its hands, in the
+			   // world
 	uint32_t resyncs, recordings;
 	uint8_t records[16]; // last byte of record (1, id)
 };
@@ -83,7 +86,7 @@ void appliance_kill(struct appliance *a);
 // What it takes for cluster time.
 uint64_t appliance_now(const struct appliance *a, uint64_t world_ms);
 
-// Whether it draws tickets: it has a number.
+// Whether it serves people: it has a number, and has read what there is.
 bool appliance_serves(const struct appliance *a);
 
 void appliance_turn(struct appliance *a, uint64_t world_ms);

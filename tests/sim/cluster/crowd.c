@@ -122,6 +122,7 @@ static void slots(struct crowd *c, struct crowd_member *m, struct ledger_entry *
 		m->totals[line] += chance(c, 200) ? tickets : 0;
 	}
 	e->slots.total = m->totals[line];
+	e->slots.is_again = chance(c, 500);
 }
 
 static void threshold(struct crowd *c, struct ledger_entry *e)
@@ -223,8 +224,13 @@ static void record(struct crowd *c, struct ledger_entry *e)
 			.bytes = c->blob};
 	} else if (what == 1) {
 		e->kind = LEDGER_CODE;
-		e->code = (struct ledger_code){
-			crowd_random(c, 5) + 1, crowd_random(c, 3) + 1, chance(c, 300)};
+		e->code = (struct ledger_code){.what = chance(c, 250)  ? LEDGER_CODE_UNDO
+						       : chance(c, 50) ? LEDGER_CODE_KNOWN
+								       : LEDGER_CODE_USE,
+			.uses = (uint32_t)crowd_random(c, 3) + 1,
+			.digest = {7, crowd_random(c, 5) + 1},
+			.holder = crowd_random(c, 4) + 1,
+			.place = {crowd_random(c, 3) + 1, crowd_random(c, 9), chance(c, 500)}};
 	} else if (what == 2) {
 		e->kind = LEDGER_GATHERED;
 		e->gathered = (struct ledger_gathered){.number = crowd_random(c, 2) + 1,
@@ -252,6 +258,12 @@ static void restore(struct crowd *c, struct ledger_entry *e)
 		crowd_random(c, 40), crowd_random(c, 9), slot};
 }
 
+// Mostly of the epoch that there is.
+static void restored(struct crowd *c, const struct crowd_member *m, struct ledger_entry *e)
+{
+	*e = (struct ledger_entry){.kind = LEDGER_RESTORED, .epoch = chance(c, 100) ? 3 : m->epoch};
+}
+
 static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e)
 {
 	const uint64_t what = crowd_random(c, 1000);
@@ -259,7 +271,7 @@ static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e
 	if (m->is_skewed && m->fence != 0 && chance(c, 300))
 		*e = (struct ledger_entry){.kind = LEDGER_CORRECTION, .correction_ms = c->ahead_ms};
 	else if (m->is_recovering && chance(c, 300))
-		e->kind = LEDGER_RESTORED;
+		restored(c, m, e);
 	else if (c->batches < CROWD_YOUNG && m->fence != 0 && chance(c, 600))
 		node(c, e); // first there must be something
 	else if (what < 600)
@@ -277,8 +289,9 @@ static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e
 	else if (what < 850)
 		hold(c, e);
 	else if (what < 900)
-		*e = (struct ledger_entry){
-			.kind = LEDGER_VIEW, .line = node_ids[crowd_random(c, CROWD_NODES)]};
+		*e = (struct ledger_entry){.kind = LEDGER_VIEW,
+			.line = node_ids[crowd_random(c, CROWD_NODES)],
+			.takes_came = chance(c, 500)};
 	else if (what < 960)
 		e->kind = LEDGER_ELECT;
 	else if (what < 965 && !c->is_calm)
@@ -291,7 +304,7 @@ static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e
 		*e = (struct ledger_entry){
 			.kind = LEDGER_CONFIG, .line = e->line, .config = chance(c, 300) ? 9 : 7};
 	else
-		e->kind = LEDGER_RESTORED;
+		restored(c, m, e);
 }
 
 // --- batches
@@ -396,6 +409,7 @@ void crowd_reply(struct crowd *c, struct crowd_member *m, const char *bytes, siz
 	m->number = reply.number;
 	m->is_skewed = reply.is_skewed;
 	m->is_recovering = reply.is_recovering;
+	m->epoch = reply.epoch;
 	m->cursor = reply.cursor;
 	m->writes = reply.writes > m->writes ? reply.writes : m->writes;
 	m->fence = reply.conductor == reply.number ? reply.fence : 0;

@@ -29,6 +29,7 @@ struct crowd_member {
 	uint32_t tickets[CROWD_ENTRIES]; // which ticket each entry is about, + 1
 	uint8_t number;
 	bool is_skewed, is_recovering; // said the last reply
+	uint64_t epoch; // likewise
 };
 
 struct crowd {

@@ -69,7 +69,7 @@ void model_fini(struct model *m)
 		free(n->left.at);
 		free(n->early.at);
 		free(n->gathered.at);
-		free(n->codes.at);
+		free(n->uses.at);
 		free(n->came_keys.at);
 		for (uint32_t i = 0; i < LEDGER_MEMBERS_MAX; i++)
 			free(n->slots[i].at);
@@ -163,7 +163,8 @@ static void look_for_losses(struct model *m, const struct ledger_batch *b)
 	const bool is_lost =
 		b->writes > m->writes || (m->writes > 0 && strcmp(b->run, m->run) != 0);
 	if (is_lost) {
-		m->epoch++;
+		m->epoch = m->epoch + 1 > m->raw_ms ? m->epoch + 1 : m->raw_ms;
+		m->is_missing = false;
 		m->is_recovering = true;
 		m->since_ms = m->raw_ms;
 		m->conductor = LEDGER_MEMBERS_MAX;
@@ -179,7 +180,7 @@ static void look_for_losses(struct model *m, const struct ledger_batch *b)
 
 static void look_for_end(struct model *m, uint32_t self)
 {
-	bool is_missing = false;
+	bool is_missing = m->is_missing;
 	if (!m->is_recovering || is_near(m, m->since_ms, LEDGER_RECOVER_MS))
 		return;
 	for (uint32_t n = 0; n < LEDGER_MEMBERS_MAX; n++) {
@@ -236,6 +237,8 @@ static void enter(struct model *m, const struct ledger_batch *b, uint32_t number
 		self->restored = m->is_recovering ? 0 : m->epoch;
 	}
 	m->self = (uint8_t)number;
+	if (is_new && m->is_recovering && self->incarnation != 0 && !self->has_left)
+		m->is_missing = true;
 	if (is_new)
 		model_tell(m, "%d %u 1 %s", LEDGER_NEWS_MEMBER, number, b->name);
 	self->incarnation = b->incarnation;

@@ -316,7 +316,7 @@ static void watch(struct rig *r)
 	rig_check(r, r->ledger.fence >= r->fence, "the fence does not fall");
 	r->take_overs += r->ledger.fence > r->fence;
 	r->fence = r->ledger.fence;
-	uint64_t inside = 0;
+	uint64_t inside = 0, admitted = 0;
 	for (uint32_t i = 0; i < r->plan.lines; i++) {
 		const struct model_node *line = model_find(&r->ledger, i + 1);
 		if (!line)
@@ -326,7 +326,10 @@ static void watch(struct rig *r)
 		r->thresholds[i] = line->threshold;
 		r->floors[i] = line->floor;
 		inside += model_taken(&r->ledger, line);
+		admitted += line->admitted;
 	}
+	r->grants_at[(r->now_ms - r->start_ms) / RIG_STEP_MS] = (uint32_t)(admitted - r->admitted);
+	r->admitted = admitted;
 	const struct pool_limits *l = r->plan.lines > 1 ? &r->plan.pool : &r->plan.node.limits;
 	rig_check(r, l->capacity == 0 || inside <= l->capacity, "no more inside than slots");
 	r->most_inside = inside > r->most_inside ? (uint32_t)inside : r->most_inside;
@@ -394,6 +397,20 @@ struct rig_plan rig_everyday(uint64_t seed)
 		.priorities = {1, 1},
 		.arrive_ms = 1000,
 		.claim_s = 60};
+}
+
+void rig_check_rate(const struct rig *r, const struct pool_limits *l, uint64_t window_ms)
+{
+	const uint64_t steps = r->plan.duration_ms / RIG_STEP_MS, window = window_ms / RIG_STEP_MS;
+	uint64_t count = 0;
+	for (uint64_t i = 0; i < steps; i++) {
+		count += r->grants_at[i];
+		count -= i >= window ? r->grants_at[i - window] : 0;
+		rig_check(r,
+			count * l->rate_period_ms <=
+				l->rate_count * window_ms + (uint64_t)l->burst * l->rate_period_ms,
+			"admissions in a window are within rate x window + burst");
+	}
 }
 
 uint32_t rig_granted(const struct rig *r, uint64_t from_ms, uint64_t to_ms)

@@ -94,7 +94,8 @@ struct rig {
 	int64_t raw_ahead_ms; // of the store's clock
 	// What happened.
 	uint32_t granted[RIG_LINES], direct, lapsed, lapsed_obeying, kills, take_overs;
-	uint32_t *grants_at; // of each step, of all lines
+	uint32_t *grants_at; // of each step, of all lines, by the ledger
+	uint64_t admitted;
 	uint64_t longest_leaderless_ms, leader_seen_ms, fence;
 	double used; // of the capacity, summed up over steps from used_from_ms on
 	uint64_t used_from_ms;
@@ -110,6 +111,9 @@ struct rig_plan rig_everyday(uint64_t seed);
 // not lapse.
 void rig_run(struct rig *rig, const struct rig_plan *plan);
 void rig_fini(struct rig *rig);
+
+// Abort unless admissions in every window of so many ms are within a rate and its burst.
+void rig_check_rate(const struct rig *rig, const struct pool_limits *limits, uint64_t window_ms);
 
 // Grants of all lines from `from_ms` to before `to_ms` after the beginning.
 uint32_t rig_granted(const struct rig *rig, uint64_t from_ms, uint64_t to_ms);

@@ -171,7 +171,6 @@ static void enter(struct rig *r, uint32_t who, const struct ledger_answer *answe
 	v->due_ms = r->now_ms + r->plan.shop_min_ms +
 		    rig_random(r, r->plan.shop_ms - r->plan.shop_min_ms + 1);
 	r->granted[v->line]++;
-	r->grants_at[(r->now_ms - r->start_ms) / RIG_STEP_MS]++;
 }
 
 void rig_crowd_again(struct rig *r, struct rig_member *m)

@@ -97,6 +97,8 @@ static void use_of_the_rate(void)
 			cases[i].burst, share * 100);
 		EXPECT(&r, share >= 0.95);
 		EXPECT(&r, r.lapsed == 0);
+		rig_check_rate(&r, &plan.node.limits, 1000);
+		rig_check_rate(&r, &plan.node.limits, 60000);
 		rig_fini(&r);
 	}
 }
@@ -151,6 +153,7 @@ static void clock_jumps(void)
 		       " ms: %u in 10 s before, %u in 5 s, then %u in 45 s; cluster "
 		       "time off by %" PRId64 " ms\n",
 			jumps[i], before, during, after, off);
+		rig_check_rate(&r, &plan.node.limits, 1000);
 		EXPECT(&r, off >= -60 && off <= 60);
 		EXPECT(&r, before >= 95 && during >= 30 && after >= 428 && after <= 460);
 		EXPECT(&r, r.lapsed == 0);

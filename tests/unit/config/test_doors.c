@@ -9,6 +9,7 @@
 
 #include "tests/unit/config/fixture.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -209,6 +210,112 @@ static void test_during_an_event(void **state)
 	config_destroy(config);
 }
 
+// A word means the same at a room and at an event of it.
+static void test_modes_of_events(void **state)
+{
+	(void)state;
+	static const char *const words[] = {"auto", "always", "off", "reject", "peak"};
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		char text[1024];
+		snprintf(text, sizeof(text),
+			IN_ROOM("inflow: 5/min" NEXT "mode: %s" NEXT
+				"events: [{opens: " AT("10:00:00") ", mode: %s}]"),
+			words[i], words[i]);
+		struct config *config = fixture_config(text);
+		const struct config_room *room = &config->sites.at[0].rooms.at[0];
+		assert_int_equal(config_room_during_nth(room, 1).mode, room->mode);
+		config_destroy(config);
+		snprintf(text, sizeof(text),
+			IN_ROOM("inflow: 5/min" NEXT "mode: %s" NEXT
+				"events: [{opens: " AT("10:00:00") "}]"),
+			words[i]);
+		config = fixture_config(text);
+		room = &config->sites.at[0].rooms.at[0];
+		assert_int_equal(config_room_during_nth(room, 1).mode, room->mode);
+		config_destroy(config);
+	}
+}
+
+#define EVENT(opens, closes, salt) \
+	NEXT "- {opens: " AT(opens) ", closes: " AT(closes) ", salt: " salt "}"
+#define THREE_EVENTS \
+	IN_ROOM("events:" EVENT("12:00:00", "13:00:00", "cc") EVENT("08:00:00", "09:00:00", "bb") \
+			EVENT("10:30:00", "11:00:00", "0aff"))
+
+// What is said of moments that are past, by a machine that knows the time.
+static void test_past_moments(void **state)
+{
+	(void)state;
+	static const struct door_case past[] = {
+		{"doors that opened", IN_ROOM("opens: " AT("08:00:00")), ""},
+		{"and close later",
+			IN_ROOM("opens: " AT("08:00:00") NEXT "closes: " AT("10:00:01")), ""},
+		{"and have closed",
+			IN_ROOM("opens: " AT("08:00:00") NEXT "closes: " AT("10:00:00")),
+			"t.yaml:10:17: warning: sites[0].rooms[0].closes: '2026-12-01T10:00:00Z' "
+			"is "
+			"past: the room is closed\n"},
+		{"events, of which one is to come",
+			IN_ROOM("events:" NEXT "- {opens: " AT("08:00:00") ", closes: " AT(
+				"09:00:00") "}" NEXT "- {opens: " AT("11:00:00") "}"),
+			""},
+		{"events that are over",
+			IN_ROOM("events:" NEXT
+				"- {opens: " AT("08:00:00") ", closes: " AT("09:00:00") "}"),
+			"t.yaml:10:49: warning: sites[0].rooms[0].events[0].closes: "
+			"'2026-12-01T09:00:00Z' is past, as of all events of the room: it is "
+			"closed\n"},
+	};
+	struct config_machine machine = fixture_machine();
+	machine.now_s = 1796119200; // 10:00:00
+	for (size_t i = 0; i < sizeof(past) / sizeof(past[0]); i++) {
+		print_message("%s\n", past[i].name);
+		char *errors = fixture_errors(past[i].text, &machine);
+		assert_string_equal(errors, past[i].errors);
+		free(errors);
+	}
+}
+
+static const char *salt_named(void *context, const char *room, uint64_t *now_s)
+{
+	*now_s = 1796119200; // 10:00:00
+	return strcmp(room, "derby") == 0 ? context : NULL;
+}
+
+// People gather in the process that runs, and were told a salt.
+static void test_a_salt_that_was_named(void **state)
+{
+	(void)state;
+#define REFUSED(value) \
+	value "is not what was named for those who gather in room derby: that stands until they " \
+	      "are drawn; allowed: 0aff\n"
+	static const struct door_case named[] = {
+		{"the same", IN_ROOM("salt: 0AfF"), ""},
+		{"another", IN_ROOM("salt: 0afe"),
+			"t.yaml:9:15: sites[0].rooms[0].salt: " REFUSED("'0afe' ")},
+		{"none", IN_ROOM("capacity: 1"),
+			"t.yaml:7:9: sites[0].rooms[0].salt: " REFUSED("")},
+		{"that of the event that comes, not of those before and after", THREE_EVENTS, ""},
+		{"another of that event",
+			IN_ROOM("salt: 0aff" NEXT "events:" NEXT
+				"- {opens: " AT("10:30:00") ", salt: aa}"),
+			"t.yaml:11:47: sites[0].rooms[0].events[0].salt: " REFUSED("'aa' ")},
+	};
+	struct config_machine machine = fixture_machine();
+	machine.named_salt = salt_named;
+	machine.named_salt_context = (void *)(uintptr_t) "0aff";
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+		print_message("%s\n", named[i].name);
+		char *errors = fixture_errors(named[i].text, &machine);
+		assert_string_equal(errors, named[i].errors);
+		free(errors);
+	}
+	machine.named_salt_context = NULL; // none was
+	char *errors = fixture_errors(IN_ROOM("salt: 0afe"), &machine);
+	assert_string_equal(errors, "");
+	free(errors);
+}
+
 static void test_salt_at_its_limit(void **state)
 {
 	(void)state;
@@ -229,6 +336,9 @@ int main(void)
 		cmocka_unit_test(test_windows_and_salts),
 		cmocka_unit_test(test_during_an_event),
 		cmocka_unit_test(test_salt_at_its_limit),
+		cmocka_unit_test(test_a_salt_that_was_named),
+		cmocka_unit_test(test_modes_of_events),
+		cmocka_unit_test(test_past_moments),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

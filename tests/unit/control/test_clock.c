@@ -102,7 +102,15 @@ static void test_a_member_begins_at_the_ledgers_time(void **state)
 		clock_init(&clock, 0, l.now_us, (uint64_t)(SYSTEM_MS + 5000 + wrong_ms[i]));
 		struct clock_reply reply = ask(&l, false);
 		clock_join(&clock, &reply);
-		assert_in_range(error_of(&clock, &l) + 15, 0, 30);
+		assert_in_range(error_of(&clock, &l) + 30, 0, 30);
+		l.round_us = 3000;
+		reply = ask(&l, false);
+		clock_join_again(&clock, &reply);
+		assert_in_range(error_of(&clock, &l) + 3, 0, 3);
+		l.round_us = 90000;
+		reply = ask(&l, false);
+		clock_join_again(&clock, &reply);
+		assert_in_range(error_of(&clock, &l) + 3, 0, 3);
 	}
 }
 

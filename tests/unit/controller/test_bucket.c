@@ -132,6 +132,25 @@ static void knows_when_it_is_full(void **state)
 	assert_int_equal(bucket_people(&b), 0);
 }
 
+// Somebody else keeps it: what they say counts, but for the part of the next one.
+static void follows_who_keeps_it(void **state)
+{
+	(void)state;
+	static const struct {
+		uint32_t told;
+		uint64_t level;
+	} cases[] = {{0, 0}, {2, 2300}, {3, 3000}, {1, 1000}, {99, 5000}};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct bucket b = bucket_make(10, 1000, 5, 0, 5000);
+		b.level = 2300;
+		bucket_follow(&b, cases[i].told);
+		assert_int_equal(b.level, cases[i].level);
+	}
+	struct bucket unlimited = bucket_make(0, 0, 1, 0, 5000);
+	bucket_follow(&unlimited, UINT32_MAX);
+	assert_int_equal(bucket_people(&unlimited), UINT32_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -140,6 +159,7 @@ int main(void)
 		cmocka_unit_test(people_within_is_what_comes),
 		cmocka_unit_test(other_limits_keep_the_people_in_it),
 		cmocka_unit_test(knows_when_it_is_full),
+		cmocka_unit_test(follows_who_keeps_it),
 	};
 	return cmocka_run_group_tests_name("bucket", tests, NULL, NULL);
 }

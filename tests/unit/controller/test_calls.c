@@ -153,6 +153,50 @@ static void all_turns_begin_anew(void **state)
 	assert_int_equal(calls_pass(&c, 999999), 0);
 }
 
+// Another goes on from what this one says: who is expected, how many came, and what the yield is.
+static void another_resumes(void **state)
+{
+	(void)state;
+	struct calls *c = malloc(sizeof(*c)), *other = malloc(sizeof(*other));
+	calls_init(c, 0);
+	calls_add(c, 100, 100, 1000, 30000, 0);
+	for (uint64_t key = 0; key < 50; key++)
+		calls_came(c, key);
+	calls_ripen(c, 2000); // half of them come
+	calls_add(c, 140, 40, 20000, 30000, 5000); // expected for 11 s
+	calls_add(c, 160, 20, 3000, 30000, 7000); // for 4 s
+	for (uint64_t key = 100; key < 110; key++)
+		calls_came(c, key);
+	const struct calls_state was = calls_state(c, 8000);
+	assert_int_equal(was.tickets, 60);
+	assert_int_equal(was.came, 10);
+	assert_int_equal(was.expect_ms, (30 * 8000 + 20 * 3000) / 50);
+	calls_resume(other, 160, &was, 0);
+	assert_true(
+		calls_yield(other) > was.yield - 0.001 && calls_yield(other) < was.yield + 0.001);
+	assert_true(calls_expected(other) > 60 * was.yield - 10.1);
+	assert_true(calls_expected(other) < 60 * was.yield - 9.9);
+	calls_ripen(other, was.expect_ms);
+	assert_true(calls_expected(other) == 0);
+	assert_true(calls_yield(other) < was.yield); // it is a sample: 10 of 60
+	free(c);
+	free(other);
+}
+
+static void turns_are_prolonged_and_nobody_is_expected_for_it(void **state)
+{
+	(void)state;
+	struct calls *c = malloc(sizeof(*c));
+	calls_init(c, 0);
+	calls_add(c, 100, 100, 1000, 30000, 0);
+	calls_ripen(c, 3000);
+	calls_prolong(c, 60000, 30000, 3000);
+	assert_true(calls_expected(c) == 0);
+	assert_true(calls_pass(c, 92999) == 0);
+	assert_int_equal(calls_pass(c, 93000), 100);
+	free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -163,6 +207,8 @@ int main(void)
 		cmocka_unit_test(who_comes_late_counts),
 		cmocka_unit_test(expects_those_who_may_yet_come),
 		cmocka_unit_test(all_turns_begin_anew),
+		cmocka_unit_test(another_resumes),
+		cmocka_unit_test(turns_are_prolonged_and_nobody_is_expected_for_it),
 	};
 	return cmocka_run_group_tests_name("calls", tests, NULL, NULL);
 }

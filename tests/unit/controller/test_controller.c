@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "dataplane/gate/gather.h"
 #include "tests/unit/controller/room.h"
 
 static const struct controller_limits two_slots = {
@@ -72,6 +73,49 @@ static void tickets_that_were_given_back_are_not_waited_for(void **state)
 	assert_int_equal(r.line->open, 1);
 	assert_int_equal(room_poll(&r, key), CLAIM_LAPSED);
 	assert_int_equal(room_look(&r).left_total, 1);
+	room_close(&r);
+}
+
+// As a draw is: the visitor's id is the key that was drawn for them.
+static bool drawn(void *ctx, uint64_t number, uint64_t visitor, uint64_t *key)
+{
+	const uint64_t *is_drawn = ctx;
+	*key = number == 7 ? visitor : 0;
+	return number == *is_drawn;
+}
+
+static void who_left_before_the_draw_is_not_called(void **state)
+{
+	(void)state;
+	struct room r = room_open(two_slots);
+	uint64_t keys[6], none = 0, seven = 7;
+	for (int i = 0; i < 6; i++)
+		keys[i] = room_mint(&r);
+	for (int i = 0; i < 4; i++)
+		for (int twice = 0; twice < 2; twice++)
+			assert_true(controller_leave(
+				r.controller, GATHER_NUMBER | 7, keys[i], r.now_ms));
+	assert_true(controller_leave(r.controller, GATHER_NUMBER | 5, 1, r.now_ms));
+	assert_int_equal(room_look(&r).left_total, 5);
+	assert_int_equal(room_look(&r).waiting, 1); // 6 and one of another gathering
+	controller_drawn(r.controller, drawn, &none);
+	assert_true(controller_leave(r.controller, GATHER_NUMBER | 7, keys[0], r.now_ms));
+	controller_drawn(r.controller, drawn, &seven);
+	room_wait(&r, 100);
+	assert_int_equal(room_look(&r).called, 2); // the two behind them
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(room_poll(&r, keys[i]), CLAIM_LAPSED);
+	assert_int_equal(room_poll(&r, keys[4]), CLAIM_GRANTED);
+	assert_int_equal(room_poll(&r, keys[5]), CLAIM_GRANTED);
+	// Given back a second time, by its key, since its gathering's number was known still.
+	assert_true(controller_leave(r.controller, GATHER_NUMBER | 7, keys[0], r.now_ms));
+	controller_drawn(r.controller, drawn, &seven);
+	// One whose gathering floor has passed is forgotten, like those that it passes.
+	const uint32_t forgotten = r.forgotten;
+	uint64_t five = 5;
+	controller_drawn(r.controller, drawn, &five);
+	room_wait(&r, 30 * 1000 + 65000);
+	assert_int_equal(r.forgotten - forgotten, 5 + 2); // with two sessions
 	room_close(&r);
 }
 
@@ -447,6 +491,7 @@ int main(void)
 		cmocka_unit_test(a_burst_fills_the_slots),
 		cmocka_unit_test(nobody_enters_before_those_who_wait),
 		cmocka_unit_test(tickets_that_were_given_back_are_not_waited_for),
+		cmocka_unit_test(who_left_before_the_draw_is_not_called),
 		cmocka_unit_test(as_many_are_called_as_there_are_slots),
 		cmocka_unit_test(a_free_slot_waits_for_the_smallest_present),
 		cmocka_unit_test(a_reservation_ends_with_presence),

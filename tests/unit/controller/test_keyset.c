@@ -66,6 +66,9 @@ static void check(const struct keyset *set, const struct twin *twin, uint64_t se
 	CHECK_SEED(seed, keyset_count(set) == twin->count);
 	CHECK_SEED(seed, keyset_below(set, key, visitor) == twin_below(twin, key, visitor));
 	CHECK_SEED(seed, (keyset_find(set, key, visitor) != 0) == twin_has(twin, key, visitor));
+	const uint32_t below = twin_below(twin, key, visitor);
+	CHECK_SEED(seed, keyset_from(set, key, visitor) ==
+				 (below < twin->count ? twin->members[below].id : 0));
 	CHECK_SEED(seed, keyset_first(set) == (twin->count ? twin->members[0].id : 0));
 	CHECK_SEED(seed, keyset_last(set) == (twin->count ? twin->members[twin->count - 1].id : 0));
 	if (twin->count > 0) {
@@ -130,6 +133,7 @@ static void of_nobody(void **state)
 	assert_int_equal(keyset_insert(&set, 1, 1), 0);
 	assert_int_equal(keyset_first(&set), 0);
 	assert_int_equal(keyset_below(&set, 1, 1), 0);
+	assert_int_equal(keyset_from(&set, 0, 0), 0);
 	keyset_fini(&set);
 }
 

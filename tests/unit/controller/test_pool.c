@@ -354,6 +354,40 @@ static void shares_hold_on_two_levels(void **state)
 	pool_destroy(top);
 }
 
+// A pool that somebody else keeps: limits as they say, virtual times by who was admitted there.
+static void follows_who_keeps_it(void **state)
+{
+	(void)state;
+	const struct pool_limits limits = {.capacity = 10,
+		.rate_count = 10,
+		.rate_period_ms = 1000,
+		.burst = 8,
+		.all = {20, 60000},
+		.direct = {5, 60000}};
+	struct pool *parent = pool_create(&limits, NOW_MS);
+	struct row row = {.count = 1};
+	line_open(&row.lines[0], &no_limits);
+	struct pool *own = &row.lines[0].own;
+	pool_join(own, parent, 1, 2, NULL);
+	pool_follow(parent, 7, 4, 2, 1);
+	assert_int_equal(pool_free(own), 3);
+	assert_int_equal(pool_people(own), 2);
+	assert_int_equal(pool_people_direct(own), 1);
+	pool_follow(parent, 12, 4, 9, 9); // more than there are slots, and a quota of five
+	assert_int_equal(pool_free(own), 0);
+	assert_int_equal(pool_people(own), 4);
+	assert_int_equal(pool_people_direct(own), 4);
+	const struct pool before = *own;
+	pool_follow_admitted(own, 3, NOW_MS);
+	assert_int_equal(own->pass, before.pass + 3 * before.stride);
+	assert_int_equal(own->served, before.pass + 2 * before.stride);
+	pool_follow_admitted(own, 0, NOW_MS);
+	assert_int_equal(own->served, before.pass + 2 * before.stride);
+	assert_true(pool_admit_rate(own, NOW_MS + 1000) == 3);
+	line_close(&row.lines[0]);
+	pool_destroy(parent);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -366,6 +400,7 @@ int main(void)
 		cmocka_unit_test(a_higher_class_is_waited_for),
 		cmocka_unit_test(one_who_returns_begins_with_the_others),
 		cmocka_unit_test(shares_hold_on_two_levels),
+		cmocka_unit_test(follows_who_keeps_it),
 	};
 	return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
 }

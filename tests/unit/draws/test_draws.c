@@ -1,5 +1,6 @@
 // Draws, step by step, with a store and barriers that are late, and with an end of the process at
 // every step: always the same people get the same places, late ones behind them.
+// LONG: one world, and every story of it
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -346,6 +347,103 @@ static void the_salt_counts_as_of_the_closing(void **state)
 	assert_non_null(strstr(atomic_load(&draws_gather(line)->proof)->json, "\"count\":50"));
 }
 
+static const char *shown_salt(void)
+{
+	return strstr(atomic_load(&draws_gather(line)->proof)->json, "\"salt\":");
+}
+
+static void name(const char *salt)
+{
+	wish.salt_bytes = (uint8_t)strlen(salt);
+	memcpy(wish.salt, salt, wish.salt_bytes);
+	turn();
+}
+
+static void a_salt_stands_once_somebody_has_joined(void **state)
+{
+	(void)state;
+	wish.gathers = true;
+	wish.epoch = OPENS;
+	until_gathering();
+	name("a");
+	name("bb"); // nobody has seen the other
+	assert_memory_equal(shown_salt(), "\"salt\":\"6262\"", 13);
+	assert_int_equal(look().salt_bytes, 0);
+	arrive();
+	turn();
+	assert_int_equal(look().salt_bytes, 2);
+	name("c");
+	name("");
+	assert_memory_equal(shown_salt(), "\"salt\":\"6262\"", 13);
+	end_process();
+	begin_process();
+	name("dd");
+	assert_memory_equal(shown_salt(), "\"salt\":\"6262\"", 13);
+	wish.gathers = false;
+	wait_for_draw();
+	assert_int_equal(w.records[0].salt_bytes, 2);
+	check_draw(0);
+}
+
+// Where somebody who gathered stands, whether they are in the list or have left.
+static void keys_are_known_when_drawn(void **state)
+{
+	(void)state;
+	uint64_t key;
+	wish.gathers = true;
+	wish.epoch = OPENS;
+	until_gathering();
+	const uint64_t number = atomic_load(&draws_gather(line)->open)->number;
+	for (int i = 0; i < 9; i++)
+		arrive();
+	assert_false(draws_key(line, number, w.visitors[3], &key));
+	wish.gathers = false;
+	while (look().is_undrawn) {
+		assert_false(draws_key(line, number, w.visitors[3], &key));
+		turn();
+		nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+	}
+	const struct draw_list *list = atomic_load(&w.line->drawn)->lists[0];
+	for (int i = 0; i < 9; i++) {
+		bool is_listed;
+		assert_true(draws_key(line, number, w.visitors[i], &key));
+		draw_rank(list, key, &is_listed);
+		assert_true(is_listed);
+	}
+	assert_true(draws_key(line, number - 1, w.visitors[3], &key));
+	assert_int_equal(key, 0); // of one that is not known
+}
+
+static void one_that_waits_for_the_store_is_not_busy(void **state)
+{
+	(void)state;
+	assert_false(draws_is_busy(draws) || draws_is_late(draws));
+	wish.gathers = wish.keeps_empty = true;
+	wish.epoch = 1;
+	wish.full_at = 3;
+	w.store.status.is_unsaved = true;
+	for (int i = 0; i < 10; i++)
+		turn();
+	assert_true(draws_is_late(draws));
+	assert_false(draws_is_busy(draws));
+	w.store.status.is_unsaved = false;
+	until_gathering();
+	assert_false(draws_is_late(draws));
+	w.store.status.is_unsaved = true; // the next one's seed waits
+	for (int i = 0; i < 3; i++)
+		arrive();
+	turn();
+	assert_true(gather_is_full(atomic_load(&draws_gather(line)->open)));
+	assert_false(draws_is_busy(draws));
+	w.store.status.is_unsaved = false;
+	turn();
+	turn();
+	assert_true(draws_is_busy(draws)); // it can be drawn now
+	wish.epoch = 2;
+	turn();
+	assert_true(look().closing_epoch == 0 || draws_is_busy(draws));
+}
+
 // After a start the rooms have not said yet what they wish.
 static void a_start_closes_no_list(void **state)
 {
@@ -555,6 +653,8 @@ static void a_full_window_wakes_control(void **state)
 	wish.epoch = 1;
 	wish.full_at = 4;
 	until_gathering();
+	turn();
+	turn(); // the next one's seed is saved
 	const struct gather_ids *ids = atomic_load(&draws_gather(line)->open);
 	for (int i = 0; i < 6; i++) {
 		arrive();
@@ -574,6 +674,9 @@ int main(void)
 		STORY(a_seed_is_saved_before_anybody_gathers),
 		STORY(an_end_at_every_step),
 		STORY(the_salt_counts_as_of_the_closing),
+		STORY(a_salt_stands_once_somebody_has_joined),
+		STORY(keys_are_known_when_drawn),
+		STORY(one_that_waits_for_the_store_is_not_busy),
 		STORY(a_start_closes_no_list),
 		STORY(windows_follow_each_other),
 		STORY(gathered_max_holds),

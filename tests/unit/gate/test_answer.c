@@ -151,7 +151,7 @@ static void the_queue_as_json(void **state)
 static void the_json_of_every_state(void **state)
 {
 	(void)state;
-	static const char *const words[] = {"prequeue", "before", "waiting", "next", "admitted",
+	static const char *const words[] = {"prequeue", "prequeue", "waiting", "next", "admitted",
 		"expired", "closed", "full", "rejected"};
 	static const char *const keys[] = {"room", "state", "position", "ahead", "exact", "eta",
 		"poll_after", "opens", "expires", "now", "message"};
@@ -166,7 +166,10 @@ static void the_json_of_every_state(void **state)
 		render();
 		assert_int_equal(head.status, i == STATUS_expired ? 410 : 200);
 		json_t *json = body_json();
-		assert_int_equal(json_object_size(json), sizeof(keys) / sizeof(keys[0]));
+		const bool is_before = i == STATUS_before;
+		assert_int_equal(
+			json_object_size(json), sizeof(keys) / sizeof(keys[0]) + is_before);
+		assert_true(!json_object_get(json, "gathers") == !is_before);
 		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
 			assert_non_null(json_object_get(json, keys[k]));
 		assert_string_equal(json_string_value(json_object_get(json, "state")), words[i]);

@@ -224,6 +224,7 @@ static void set_up(const struct row *row)
 	scene(NULL);
 	request.route = (uint8_t)row->route;
 	request.method = (uint8_t)row->method;
+	request.whole = &room;
 	request.draws = row->draws;
 	request.is_prefetch = row->prefetch;
 	request.is_preflight = row->preflight;

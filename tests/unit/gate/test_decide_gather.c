@@ -3,6 +3,7 @@
 #include "tests/unit/gate/decide_scene.h"
 
 #include "dataplane/gate/draw.h"
+#include "dataplane/gate/ended.h"
 #include "dataplane/gate/gather.h"
 #include "dataplane/gate/mac_state.h"
 
@@ -303,8 +304,39 @@ static void leaving(void **state)
 	request.route = GATE_ROUTE_LEAVE;
 	request.method = HTTP_POST;
 	run();
+	assert_int_equal(decision.action, DECIDE_CLAIM);
+	assert_int_equal(decision.claim.kind, CLAIM_LEAVE);
+	assert_int_equal(decision.claim.visitor, 0xabc);
+	assert_true(decision.claim.key == (GATHER_NUMBER | NUMBER));
+	const struct claim_answer said = {
+		.kind = CLAIM_LEAVE, .line_id = LINE_ID, .verdict = CLAIM_LEFT};
+	input.answer = &said;
+	run();
 	assert_int_equal(decision.answer, DECIDE_LEFT);
 	assert_true(decision.clears_ticket);
+}
+
+static void who_left_has_no_turn(void **state)
+{
+	(void)state;
+	const uint64_t visitors[] = {0xa1, 0xb2};
+	static _Alignas(64) char memory[4096];
+	assert_true(ended_bytes(8) <= sizeof(memory));
+	struct ended *left = ended_init(memory, 8);
+	assert_true(ended_insert(left, 0xa1, UINT32_MAX));
+	input.left = left;
+	carry_gathered(NUMBER, 0xa1);
+	poll();
+	run();
+	assert_told(STATUS_expired); // not drawn yet
+	draw_them(visitors, 2);
+	room.state = GATE_OPEN;
+	run();
+	assert_told(STATUS_expired);
+	request.token_count = 0;
+	carry_gathered(NUMBER, 0xb2);
+	run();
+	assert_told(STATUS_waiting);
 }
 
 static void closed_and_off(void **state)
@@ -320,6 +352,7 @@ static void shows_the_draw(void **state)
 {
 	(void)state;
 	static struct gather_proof proof;
+	request.whole = &room;
 	request.route = GATE_ROUTE_DRAW;
 	run();
 	assert_int_equal(decision.answer, DECIDE_DRAW_NONE);
@@ -354,6 +387,7 @@ int main(void)
 		STORY(one_that_is_not_in_the_list),
 		STORY(a_window),
 		STORY(leaving),
+		STORY(who_left_has_no_turn),
 		STORY(closed_and_off),
 		STORY(shows_the_draw),
 	};

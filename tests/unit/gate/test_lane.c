@@ -20,9 +20,11 @@ static const struct lane_network staff_networks[] = {
 	{{[10] = 0xff, 0xff, 10, 1, 2}, 96 + 23}, {{0x20, 0x01, 0x0d, 0xb8}, 32}};
 static const struct gate_lane lanes[] = {
 	{.room = {.name = TEXT("derby"), .line_id = MEMBERS, .index = 6},
+		.name = TEXT("members"),
 		.header = TEXT("x-member"),
 		.header_value = TEXT("gold")},
 	{.room = {.name = TEXT("derby"), .line_id = STAFF, .index = 7},
+		.name = TEXT("draw"),
 		.networks = staff_networks,
 		.network_count = 2},
 };
@@ -184,6 +186,40 @@ static void an_invitation_is_followed(void **state)
 		MEMBERS);
 }
 
+static void draws_of_lanes_have_addresses(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *endpoint;
+		enum gate_route route;
+		uint32_t line_id;
+	} cases[] = {
+		{"draw", GATE_ROUTE_DRAW, COMMON},
+		{"draw/keys", GATE_ROUTE_DRAW_KEYS, COMMON},
+		{"members/draw", GATE_ROUTE_DRAW, MEMBERS},
+		{"members/draw/keys", GATE_ROUTE_DRAW_KEYS, MEMBERS},
+		{"draw/draw", GATE_ROUTE_DRAW, STAFF}, // a lane of that name
+		{"draw/draw/keys", GATE_ROUTE_DRAW_KEYS, STAFF},
+		{"members", GATE_ROUTE_UNKNOWN, 0},
+		{"members/", GATE_ROUTE_UNKNOWN, 0},
+		{"members/status", GATE_ROUTE_UNKNOWN, 0},
+		{"members/leave", GATE_ROUTE_UNKNOWN, 0},
+		{"members/keys", GATE_ROUTE_UNKNOWN, 0},
+		{"members/draw/", GATE_ROUTE_UNKNOWN, 0},
+		{"nobody/draw", GATE_ROUTE_UNKNOWN, 0},
+		{"Members/draw", GATE_ROUTE_UNKNOWN, 0},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char target[64];
+		struct gate_request request;
+		snprintf(target, sizeof(target), "/.sluice/derby/%s", cases[i].endpoint);
+		reading_parts(&request, "GET", target, "");
+		const uint32_t line_id = request.room ? request.room->line_id : 0;
+		if (request.route != cases[i].route || line_id != cases[i].line_id)
+			fail_msg("%s: route %d, line %u", target, request.route, line_id);
+	}
+}
+
 static void what_is_no_invitation(void **state)
 {
 	(void)state;
@@ -235,6 +271,7 @@ int main(void)
 		cmocka_unit_test(networks_end_where_they_say),
 		cmocka_unit_test(who_holds_a_place_keeps_it),
 		cmocka_unit_test(an_invitation_is_followed),
+		cmocka_unit_test(draws_of_lanes_have_addresses),
 		cmocka_unit_test(what_is_no_invitation),
 	};
 	return cmocka_run_group_tests_name("lane", tests, set_up, tear_down);
