@@ -5,6 +5,8 @@
 // frees the old one when nobody holds it. Numbers whose key may be `none` are 0 then; texts NULL.
 //
 // All functions run on the control thread (or before it starts). None keeps state.
+//
+// LONG: a struct for each mapping of the file.
 #pragma once
 
 #include <sched.h>
