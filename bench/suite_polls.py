@@ -23,7 +23,7 @@ from suite_peers import NAVIGATION, SCRIPT, head, load
 from world import BUILD, Failure, children_of, cores, ending_with_us, folder, \
     go_first, rss_kb, shop, sluice, those_taken
 
-TAKES = "takes about three minutes"
+TAKES = "takes about four minutes"
 ROUNDS = 6  # in each, every mode has its turn
 WINDOWS = 5  # of a turn
 WINDOW_S = 0.15
@@ -61,12 +61,12 @@ def busy(at, shop_port):
     samples = {name: [] for name, *_ in MODES}
     pairs, failures = [], {}
     answer_bytes = size_of_an_answer(at, shop_port)
-    with appliance(at, shop_port, 20 * FLOWS) as one, \
-            suite_peers.nginx(at, answer_bytes, cores()[-1]) as nginx:
+    with suite_peers.nginx(at, answer_bytes, cores()[-1]) as nginx:
         for _ in range(ROUNDS):
             for mode in MODES:
                 try:
-                    with generator(at, mode[1], FLOWS) as child:
+                    with appliance(at, shop_port, 20 * FLOWS) as one, \
+                            generator(at, mode[1], FLOWS, one) as child:
                         windows = visit(one, child, *mode)
                         if mode[0] == "mac":
                             theirs = beside(at, one, child, nginx)
@@ -95,37 +95,55 @@ def device(at, role):
 
 @contextlib.contextmanager
 def appliance(at, shop_port, connections):
+    """Started; killed in the end, without a drain, since its clients are gone by then."""
+    (at / "memif").unlink(missing_ok=True)
     port = {"device": device(at, "server"), "addresses": [f"{SERVER}/8"]}
     with sluice(at, shop_port, ROOM, connections, goes_first=True, workers=[cores()[-1]],
                 driver="dpdk", dpdk={"hugepages": "off", "ports": [port]},
                 listen=[{"address": f"{SERVER}:80"}], hosts=[SERVER]) as one:
-        yield one
+        try:
+            yield one
+        finally:
+            one.child.kill()
 
 
 @contextlib.contextmanager
-def generator(at, mode, flows, *options):
-    """Started, and all its flows stand."""
+def generator(at, mode, flows, one):
+    """Started, and all its flows stand. In the end the appliance stands still, and stays so.
+
+    When one end of net_memif leaves, the other unmaps the rings that they shared, even while its
+    own worker reads them: so no end leaves while the other one moves.
+    """
     draws = "arrival" if mode == "arrivals" else "draw"
     command = [BUILD / "bench/packets", "--mode", mode, "--device", device(at, "client"),
                "--server", f"{SERVER}:80", "--arrival", at / draws, "--poll", at / "poll",
                "--flows", flows, "--window", min(WINDOW, flows), "--seconds", 600,
-               "--core", cores()[0], *options]
+               "--core", cores()[0]]
     child = subprocess.Popen(ending_with_us(command), stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, preexec_fn=go_first)
     try:
         if child.stdout.readline() != "warm\n":
             child.kill()
-            raise Failure(f"packets: {child.stderr.read().strip()}")
+            raise Failure(f"packets: {child.stderr.read().strip()}{ending_of(one)}")
         yield child
+        one.child.send_signal(signal.SIGSTOP)
         child.terminate()
         report = json.loads(child.communicate(timeout=20)[0])
         lost = report["stalled"] + report["dropped"] + report["refused"] + report["resets"]
         if mode not in ("syn", "idle") and lost > report["answers"] * LOST_MAX:
             raise Failure(f"packets: {mode}: {report}")
     finally:
+        if one.child.poll() is None:
+            one.child.send_signal(signal.SIGSTOP)
         if child.poll() is None:
             child.kill()
         child.wait()
+
+
+def ending_of(one):
+    """What is to be added to what its clients say of an appliance: that it is gone, if it is."""
+    status = one.child.poll()
+    return "" if status is None else f"; sluice ended before, with {status}"
 
 
 def sample(one, counter):
@@ -135,7 +153,7 @@ def sample(one, counter):
     after, gone = one.counters(), time.monotonic() - began
     delta = {key: after[key] - before[key] for key in after}
     if delta[counter] == 0:
-        raise Failure(f"nothing was counted as {counter}")
+        raise Failure(f"nothing was counted as {' '.join(counter)}{ending_of(one)}")
     turns = max(delta["worker", "busy_turns"], 1)
     return {"cycles": delta["worker", "busy_cycles"] / delta[counter],
             "rate": delta[counter] / gone,
@@ -221,7 +239,7 @@ def size_of_an_answer(at, shop_port):
 def resident(at, shop_port, flows):
     """Resident kB of an appliance for so many idle connections, all open, and its configuration."""
     connections = flows * 10 // 9 + 1000  # at nine tenths the longest idle make room
-    with appliance(at, shop_port, connections) as one, generator(at, "idle", flows):
+    with appliance(at, shop_port, connections) as one, generator(at, "idle", flows, one):
         open_now = sum(row["connections"] for row in one.show("workers"))
         if open_now < flows:
             raise Failure(f"only {open_now} connections are open")

@@ -6,6 +6,7 @@
 #include "config/config.h"
 
 #include <assert.h>
+#include <jansson.h>
 
 static uint64_t times(uint64_t a, uint64_t b)
 {
@@ -119,6 +120,10 @@ static uint64_t count_per(const struct config *config, const struct config_bill 
 		return asked(bill->port_bytes, config, worker_count);
 	case CONFIG_PER_NETWORK_BYTE:
 		return asked(bill->network_bytes, config, worker_count);
+	case CONFIG_PER_CODES_BYTE:
+		return config->codes_bytes;
+	case CONFIG_PER_LANE:
+		return config_line_count(config) > config_room_count(config);
 	}
 	assert(!"a config_per without a count");
 	return 0;
@@ -142,6 +147,21 @@ uint64_t config_bill_total(
 			return UINT64_MAX;
 	}
 	return total;
+}
+
+json_t *config_bill_json(
+	const struct config *config, const struct config_bill *bill, uint32_t worker_count)
+{
+	json_t *list = json_array();
+	for (uint32_t i = 0; i < bill->row_count; i++) {
+		const struct config_bill_row *row = &bill->rows[i];
+		uint64_t entries = row_entries(config, bill, row, worker_count);
+		json_array_append_new(list,
+			json_pack("{s:s, s:I, s:I, s:I}", "memory", row->name, "entries",
+				(json_int_t)entries, "bytes_each", (json_int_t)row->entry_bytes,
+				"bytes", (json_int_t)times(entries, row->entry_bytes)));
+	}
+	return list;
 }
 
 void config_bill_print(const struct config *config, const struct config_bill *bill,

@@ -70,8 +70,28 @@ static void check_twins(struct reading *r, struct names *names, const char *what
 
 // The whole.
 
+// The cores that this process may run on, as in "0-3, 8".
+static const char *print_cores(struct reading *r)
+{
+	const size_t bytes = 256;
+	char *text = arena_take(r->scratch, bytes);
+	size_t len = 0;
+	for (int first = 0, next; first < CPU_SETSIZE; first = next) {
+		const bool is_there = CPU_ISSET(first, &r->machine->cores);
+		for (next = first + 1;
+			next < CPU_SETSIZE && CPU_ISSET(next, &r->machine->cores) == is_there;)
+			next++;
+		if (is_there && len + 32 < bytes) // enough to see how they are numbered
+			len += (size_t)snprintf(text + len, bytes - len,
+				next > first + 1 ? "%s%d-%d" : "%s%d", len ? ", " : "", first,
+				next - 1);
+	}
+	return text;
+}
+
 static void check_worker_cores(struct reading *r)
 {
+	const char *cores = print_cores(r);
 	const struct config_cores *workers = &r->config->workers;
 	struct names names = take_names(r, workers->count);
 	for (uint32_t i = 0; i < workers->count; i++) {
@@ -80,7 +100,7 @@ static void check_worker_cores(struct reading *r)
 		add_name(&names, text, r->config, "workers", i);
 		if (!CPU_ISSET(workers->at[i], &r->machine->cores))
 			reading_fail(r, r->config, "workers", i,
-				"is not a core that this process may run on");
+				"is not a core that this process may run on; allowed: %s", cores);
 	}
 	check_twins(r, &names, "is named twice");
 }
@@ -135,7 +155,8 @@ static void check_state(struct reading *r)
 static void check_user(struct reading *r)
 {
 	if (r->config->user && !r->machine->has_user(r->config->user))
-		reading_fail(r, r->config, "user", READING_WHOLE, "is not a user of this machine");
+		reading_fail(r, r->config, "user", READING_WHOLE,
+			"is not a user of this machine; allowed: one that `getent passwd` lists");
 }
 
 static void check_listen(struct reading *r)
@@ -430,6 +451,7 @@ static void check_ticket_ttl(struct reading *r, const struct config_room *room)
 static void (*const rules[])(struct reading *) = {
 	check_worker_cores,
 	check_descriptors,
+	check_codes, // how much they take
 	check_memory,
 	check_per_source,
 	check_tls_connections,
@@ -444,7 +466,6 @@ static void (*const rules[])(struct reading *) = {
 	check_room_names,
 	check_line_ids,
 	check_ports,
-	check_codes,
 	check_pages,
 	check_pools,
 	check_cluster,

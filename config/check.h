@@ -15,7 +15,7 @@ void check_pages(struct reading *r);
 // Those of a room's doors, events and windows.
 void check_doors(struct reading *r, const struct config_room *room);
 
-// Those of lists of codes.
+// Those of lists of codes; how many bytes these take is config->codes_bytes then.
 void check_codes(struct reading *r);
 
 // Those of pools and of who shares them.

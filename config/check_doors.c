@@ -82,6 +82,21 @@ static void check_event(
 			"needs an inflow; allowed: with `inflow` of the room");
 }
 
+// A room that is closed for good when it starts is seldom meant.
+static void warn_of_past(struct reading *r, const struct config_room *room)
+{
+	const uint64_t now_s = r->machine->now_s;
+	const uint32_t count = room->events.count;
+	uint32_t over = 0;
+	for (uint32_t i = 0; i < count; i++)
+		over += room->events.at[i].closes_s && room->events.at[i].closes_s <= now_s;
+	if (count > 0 && over == count)
+		reading_warn(r, &room->events.at[count - 1], "closes", READING_WHOLE,
+			"is past, as of all events of the room: it is closed");
+	if (count == 0 && room->closes_s && room->closes_s <= now_s)
+		reading_warn(r, room, "closes", READING_WHOLE, "is past: the room is closed");
+}
+
 static void check_events(struct reading *r, const struct config_room *room)
 {
 	uint32_t count = room->events.count;
@@ -156,6 +171,7 @@ static void check_named_salt(struct reading *r, const struct config_room *room)
 void check_doors(struct reading *r, const struct config_room *room)
 {
 	check_named_salt(r, room);
+	warn_of_past(r, room);
 	check_own_times(r, room);
 	check_events(r, room);
 	check_window(r, room);

@@ -10,6 +10,8 @@
 
 struct folder {
 	const char *path, *language;
+	const void *base; // the first that names it
+	struct reading *r;
 };
 
 struct folders {
@@ -29,7 +31,12 @@ const char *config_pages_language(const struct config_site *site, const struct c
 
 static void say(void *context, const char *file, uint32_t line, uint32_t column, const char *text)
 {
-	report_add(context, file, line, column, "%s", text);
+	const struct folder *folder = context;
+	if (line == 0)
+		reading_fail(folder->r, folder->base, "pages", READING_WHOLE,
+			"is no use as a folder of templates: %s: %s", file, text);
+	else
+		report_add(folder->r->report, file, line, column, "%s", text);
 }
 
 static bool is_new(const struct folders *seen, struct folder folder)
@@ -71,10 +78,23 @@ static void check_languages(struct reading *r, const struct config_site *site)
 	}
 }
 
-static void note(
-	struct folders *seen, const struct config_site *site, const struct config_room *room)
+// Whose key it is that names the folder of a room during an event.
+static const void *base_of(const struct config_site *site, const struct config_room *room,
+	const struct config_event *event)
 {
-	struct folder folder = {config_pages(site, room), config_pages_language(site, room)};
+	if (event && event->pages)
+		return event;
+	return room && room->pages ? (const void *)room : site;
+}
+
+static void note(struct reading *r, struct folders *seen, const struct config_site *site,
+	const struct config_room *room, const struct config_event *event)
+{
+	const struct config_room during =
+		room ? config_room_during(room, event) : (struct config_room){0};
+	const struct config_room *now = room ? &during : NULL;
+	struct folder folder = {config_pages(site, now), config_pages_language(site, now),
+		base_of(site, room, event), r};
 	if (folder.path && folder.language && is_new(seen, folder))
 		seen->at[seen->count++] = folder;
 }
@@ -87,17 +107,15 @@ void check_pages(struct reading *r)
 	for (uint32_t i = 0; i < sites->count; i++) {
 		const struct config_site *site = &sites->at[i];
 		check_languages(r, site);
-		note(&seen, site, NULL);
+		note(r, &seen, site, NULL, NULL);
 		for (uint32_t j = 0; j < site->rooms.count; j++)
-			for (uint32_t k = 0; k <= site->rooms.at[j].events.count; k++) {
-				const struct config_room during =
-					config_room_during_nth(&site->rooms.at[j], k);
-				note(&seen, site, &during);
-			}
+			for (uint32_t k = 0; k <= site->rooms.at[j].events.count; k++)
+				note(r, &seen, site, &site->rooms.at[j],
+					k ? &site->rooms.at[j].events.at[k - 1] : NULL);
 	}
 	for (uint32_t i = 0; r->machine->pages_check && i < seen.count; i++) {
 		if (r->machine->turn)
 			r->machine->turn(r->machine->turn_context);
-		r->machine->pages_check(seen.at[i].path, seen.at[i].language, say, r->report);
+		r->machine->pages_check(seen.at[i].path, seen.at[i].language, say, &seen.at[i]);
 	}
 }

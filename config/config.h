@@ -406,6 +406,7 @@ struct config {
 	uint64_t gathered_max; // per room
 	struct config_store store;
 	const char *store_password_file; // NULL: none
+	uint64_t codes_bytes; // that the lists of codes take, once they have been checked
 	struct config_cluster *cluster; // NULL: alone
 	struct config_pools pools;
 	struct config_sites sites;
@@ -432,6 +433,8 @@ enum config_per {
 	CONFIG_PER_ENDED,
 	CONFIG_PER_PORT_BYTE, // what ports_bytes() of the bill says
 	CONFIG_PER_NETWORK_BYTE, // and network_bytes()
+	CONFIG_PER_CODES_BYTE, // of lists of codes
+	CONFIG_PER_LANE, // 1 if a room has any
 };
 
 // One line of the bill: a table or pool, filled in by whoever knows the size of its entries.
@@ -459,7 +462,7 @@ struct config_fault {
 	char text[CONFIG_FAULT_BYTES]; // begins with the name of the file
 };
 
-// Say that something is wrong in a file that the configuration names.
+// Say that something is wrong in a file that the configuration names; line 0: with the file itself.
 typedef void config_say(
 	void *context, const char *file, uint32_t line, uint32_t column, const char *text);
 
@@ -484,12 +487,15 @@ struct config_machine {
 	// How many errors are in the templates of a folder; each is said. Likewise.
 	uint32_t (*pages_check)(
 		const char *path, const char *language, config_say *say, void *context);
-	// Likewise of the codes of a file; `warn` is told what is no error.
-	uint32_t (*codes_check)(const char *path, config_say *say, config_say *warn, void *context);
+	// Likewise of the codes of a file; `warn` is told what is no error, `bytes` what they take.
+	uint32_t (*codes_check)(void *codes_context, const char *path, uint64_t *bytes,
+		config_say *say, config_say *warn, void *context);
+	void *codes_context;
 	// What is to be done meanwhile: called before each folder, of which one takes milliseconds,
 	// and each file of codes, of which a long one takes more; NULL: nothing.
 	void (*turn)(void *context);
 	void *turn_context;
+	uint64_t now_s; // unix s; 0: nothing is said of moments that are past
 	// The salt that was named for those who gather now before the doors of a room, in hex, and
 	// what time it is; NULL: none was. Without this function none was.
 	const char *(*named_salt)(void *context, const char *room, uint64_t *now_s);
@@ -515,8 +521,13 @@ struct config_error {
 	char *text; // one line, without its end
 };
 
-// Write each error on a line of its own, and how many more there were; free what it holds.
+// Write each error on a line of its own, and how many more there were.
 void config_report_print(const struct config_report *report, FILE *out);
+
+// The same as a list of objects (jansson), the caller's: line, column, text.
+struct json_t *config_report_json(const struct config_report *report);
+
+// Free what it holds.
 void config_report_fini(struct config_report *report);
 
 // Read, parse and check the file `path`.
@@ -549,6 +560,10 @@ uint32_t config_diff(const struct config *now, const struct config *next, FILE *
 //   worker_count  workers that will run
 void config_bill_print(const struct config *config, const struct config_bill *bill,
 	uint32_t worker_count, FILE *out);
+
+// The same as a list of objects (jansson), the caller's, without the total.
+struct json_t *config_bill_json(
+	const struct config *config, const struct config_bill *bill, uint32_t worker_count);
 
 // Its total, in bytes; UINT64_MAX if it does not fit.
 uint64_t config_bill_total(

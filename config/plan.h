@@ -109,3 +109,4 @@ void plan_destroy(struct plan *plan);
 
 // The table of a plan's keys, as a grid for people.
 void plan_print_keys(FILE *out);
+void plan_print_json(FILE *out);

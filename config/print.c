@@ -135,11 +135,11 @@ void plan_print_keys(FILE *out)
 	print_table(key_plan_table, key_plan_count, out);
 }
 
-void config_print_json(FILE *out)
+static void print_json(const struct key *table, unsigned count, FILE *out)
 {
 	json_t *keys = json_array();
-	for (unsigned i = 0; i < key_count; i++) {
-		const struct key *key = &key_table[i];
+	for (unsigned i = 0; i < count; i++) {
+		const struct key *key = &table[i];
 		struct row row = row_of(key);
 		json_t *object = json_object();
 		for (int j = 0; j < COLUMN_COUNT; j++)
@@ -154,4 +154,14 @@ void config_print_json(FILE *out)
 	json_dumpf(keys, out, JSON_INDENT(2));
 	fputc('\n', out);
 	json_decref(keys);
+}
+
+void config_print_json(FILE *out)
+{
+	print_json(key_table, key_count, out);
+}
+
+void plan_print_json(FILE *out)
+{
+	print_json(key_plan_table, key_plan_count, out);
 }

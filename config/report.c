@@ -6,6 +6,7 @@
 
 #include "config/report.h"
 
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,16 @@ void config_report_print(const struct config_report *report, FILE *out)
 	uint32_t listed = report->listed - report->warnings;
 	if (report->count > listed)
 		fprintf(out, "and %u more errors\n", report->count - listed);
+}
+
+json_t *config_report_json(const struct config_report *report)
+{
+	json_t *list = json_array();
+	for (uint32_t i = 0; i < report->listed; i++)
+		json_array_append_new(list,
+			json_pack("{s:i, s:i, s:s}", "line", (int)report->errors[i].line, "column",
+				(int)report->errors[i].column, "text", report->errors[i].text));
+	return list;
 }
 
 void config_report_fini(struct config_report *report)

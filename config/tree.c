@@ -108,6 +108,30 @@ static int check_text(struct builder *b)
 	return 0;
 }
 
+// What people most often meant where the parser says no more than what it is.
+static const char *hint_of(const yaml_parser_t *parser)
+{
+	static const struct {
+		const char *part, *hint;
+	} hints[] = {
+		{"mapping values are not allowed", "; allowed: a text with ': ' in it in quotes"},
+		{"alphabetic or numeric character",
+			"; allowed: a text that begins with * in quotes"},
+		{"cannot start any token",
+			"; allowed: a text that begins with @, ` or % in quotes"},
+		{"expected ',' or '", "; allowed: [ ], { } and quotes that end as they begin"},
+		{"expected '-' indicator",
+			"; allowed: one depth of spaces for what belongs together"},
+		{"expected <block end>",
+			"; allowed: one depth of spaces for what belongs together"},
+		{"unexpected end of stream", "; allowed: quotes that end as they begin"},
+	};
+	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
+		if (strstr(parser->problem, hints[i].part))
+			return hints[i].hint;
+	return "";
+}
+
 static int refuse_yaml(struct builder *b, const yaml_parser_t *parser)
 {
 	switch (parser->error) {
@@ -117,8 +141,9 @@ static int refuse_yaml(struct builder *b, const yaml_parser_t *parser)
 		return refuse(b, mark_of(b, parser->problem_offset), "not text in UTF-8: %s",
 			parser->problem);
 	default:
-		return refuse(b, parser->problem_mark, "not YAML: %s%s%s", parser->problem,
-			parser->context ? ", " : "", parser->context ? parser->context : "");
+		return refuse(b, parser->problem_mark, "not YAML: %s%s%s%s", parser->problem,
+			parser->context ? ", " : "", parser->context ? parser->context : "",
+			hint_of(parser));
 	}
 }
 
@@ -240,7 +265,8 @@ static int take_event(struct builder *b, const yaml_event_t *event)
 		return refuse(b, event->start_mark, "too many values; allowed: %u", TREE_NODES_MAX);
 	switch (event->type) {
 	case YAML_DOCUMENT_START_EVENT:
-		return !b->root ? 0 : refuse(b, event->start_mark, "a second document");
+		return !b->root ? 0
+				: refuse(b, event->start_mark, "a second document; allowed: one");
 	case YAML_SCALAR_EVENT:
 		return take_scalar(b, event);
 	case YAML_SEQUENCE_START_EVENT:

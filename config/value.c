@@ -29,6 +29,19 @@ static const struct unit size_units[] = {
 	{"", 1}, {"k", 1u << 10}, {"m", 1u << 20}, {"g", 1u << 30}, {NULL, 0}};
 static const struct unit rate_units[] = {{"/s", S}, {"/min", 60 * S}, {"/h", 3600 * S}, {NULL, 0}};
 
+// What is said of a text that is none, and of a number with another unit or without one.
+struct measure {
+	const struct unit *units;
+	const char *is_none, *is_unknown, *is_bare;
+};
+
+static const struct measure durations = {duration_units, "is not a duration",
+	"has an unknown unit (known are ms, s, m, h, d)", "has no unit (s, m, h, d)"};
+static const struct measure periods = {duration_units, "has no period",
+	"has a period of an unknown unit (known are s, m, h, d)", "has a period without a unit"};
+static const struct measure sizes = {
+	size_units, "is not a size", "has an unknown unit (known are k, m, g)", "has no unit"};
+
 // The digits at the start of `text`. Returns what follows them, NULL if there are none.
 static const char *read_digits(const char *text, uint64_t *number)
 {
@@ -79,15 +92,14 @@ static const char *read_core(const struct key *key, const char *text, struct are
 }
 
 // `number` and its unit as a number in the base unit, saturating.
-static const char *read_measure(
-	const struct unit *units, const char *text, const char *what, uint64_t *number)
+static const char *read_measure(const struct measure *measure, const char *text, uint64_t *number)
 {
 	const char *rest = read_digits(text, number);
 	if (!rest)
-		return what;
-	const struct unit *unit = find_unit(units, rest);
+		return measure->is_none;
+	const struct unit *unit = find_unit(measure->units, rest);
 	if (!unit)
-		return *rest ? "has an unknown unit" : "has no unit";
+		return *rest ? measure->is_unknown : measure->is_bare;
 	if (__builtin_mul_overflow(*number, unit->factor, number))
 		*number = UINT64_MAX;
 	return NULL;
@@ -104,9 +116,7 @@ static const char *read_duration(
 	(void)arena;
 	uint64_t ms, scale = duration_scale(key);
 	bool is_nothing = strcmp(text, "0") == 0; // in any unit
-	const char *wrong = is_nothing
-				    ? (ms = 0, NULL)
-				    : read_measure(duration_units, text, "is not a duration", &ms);
+	const char *wrong = is_nothing ? (ms = 0, NULL) : read_measure(&durations, text, &ms);
 	if (wrong)
 		return wrong;
 	if (ms != UINT64_MAX && ms % scale)
@@ -118,7 +128,7 @@ static const char *read_size(const struct key *key, const char *text, struct are
 {
 	(void)arena;
 	uint64_t bytes;
-	const char *wrong = read_measure(size_units, text, "is not a size", &bytes);
+	const char *wrong = read_measure(&sizes, text, &bytes);
 	return wrong ? wrong : store_number(key, bytes, to);
 }
 
@@ -150,8 +160,7 @@ static const char *read_batch(
 	const char *rest = read_digits(text, &batch.count);
 	if (!rest || strncmp(rest, EVERY, strlen(EVERY)) != 0)
 		return "is not a number of people every so long";
-	const char *wrong = read_measure(
-		duration_units, rest + strlen(EVERY), "has no period", &batch.period_ms);
+	const char *wrong = read_measure(&periods, rest + strlen(EVERY), &batch.period_ms);
 	if (wrong || (wrong = store_number(key, batch.count, &batch.count)))
 		return wrong;
 	if (batch.period_ms < S || batch.period_ms > 86400 * S || batch.period_ms % S)
@@ -375,13 +384,28 @@ static void list_words(const char *words, FILE *out)
 	}
 }
 
+// Of a mapping what must be in it.
+static void print_required(const struct key_scope *scope, FILE *out)
+{
+	const char *before = " with ";
+	fputs(types[KEY_MAP].allowed, out);
+	for (unsigned i = 0; i < *scope->table_count; i++) {
+		if (scope->table[i].scope != scope || !key_is_required(&scope->table[i]))
+			continue;
+		fprintf(out, "%s`%s`", before, scope->table[i].name);
+		before = ", ";
+	}
+}
+
 static void print_allowed(const struct key *key, FILE *out)
 {
 	char low[32], high[32];
 	const char *from = value_number(key, key->min, low);
 	const char *to = value_number(key, key->max, high);
 
-	if (types[key->type].allowed)
+	if (key->type == KEY_MAP)
+		print_required(key->child, out);
+	else if (types[key->type].allowed)
 		fputs(types[key->type].allowed, out);
 	else if (key->type == KEY_WORD || key->type == KEY_CHOICE)
 		list_words(key->of, out);

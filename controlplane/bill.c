@@ -4,7 +4,9 @@
 #include "controlplane/bill.h"
 
 #include "controlplane/certificates.h"
+#include "controlplane/clock.h"
 #include "controlplane/codes/codes_lists.h"
+#include "controlplane/codes/moves.h"
 #include "controlplane/folders.h"
 #include "controlplane/link/link_password.h"
 #include "controlplane/ports.h"
@@ -81,6 +83,8 @@ void bill_machine(struct config_machine *machine)
 			LEFT_BYTES + RECORDS_BYTES + ENDED_BYTES},
 		{"gathered", CONFIG_PER_GATHERED, 3, 8}, // ids, hashes, and what sorts them
 		{"guard of codes", CONFIG_PER_PROCESS, 1, guard_bytes()},
+		{"codes", CONFIG_PER_CODES_BYTE, 1, 1},
+		{"moves to lanes", CONFIG_PER_LANE, 1, moves_bytes()},
 		{"ended sessions", CONFIG_PER_ENDED, 1, ENDED_BYTES},
 		{"TLS of visitors", CONFIG_PER_TLS, 1, tls_stream_bytes() + TLS_VISITOR_BYTES},
 		{"TLS to origins", CONFIG_PER_ORIGIN_TLS, 1, tls_stream_bytes() + TLS_STREAM_BYTES},
@@ -88,6 +92,7 @@ void bill_machine(struct config_machine *machine)
 	static struct config_bill_row rows[sizeof(known) / sizeof(known[0])];
 	memcpy(rows, known, sizeof(rows));
 	config_machine_read(machine);
+	machine->now_s = clock_system_ms() / 1000;
 	machine->ca_error = trusts_error;
 	machine->bill = (struct config_bill){.row_count = sizeof(rows) / sizeof(rows[0]),
 		.rows = rows,

@@ -8,6 +8,7 @@
 #include "controlplane/codes/codes.h"
 #include "controlplane/doors.h"
 #include "controlplane/engine.h"
+#include "controlplane/invite.h"
 #include "controlplane/log.h"
 #include "controlplane/pages/message.h"
 #include "controlplane/reload.h"
@@ -367,28 +368,44 @@ static int command_ticket(
 	return 0;
 }
 
+static void say_place(json_t *places, const char *argument, const char *room,
+	const struct draw_list *list, uint64_t hash, uint64_t place)
+{
+	char hex[17];
+	snprintf(hex, sizeof(hex), "%016" PRIx64, hash);
+	json_array_append_new(
+		places, json_pack("{s:s, s:s, s:I, s:s, s:I, s:I}", "ticket", argument, "room",
+				room, "draw", (json_int_t)list->number, "h", hex, "place",
+				(json_int_t)place + 1, "of", (json_int_t)list->count));
+}
+
+static int say_no_place(json_t *places, FILE *text, const char *argument, const char *reason)
+{
+	fprintf(text, "%.8s...: %s\n", argument, reason);
+	json_array_append_new(places,
+		json_pack("{s:s, s:n, s:s}", "ticket", argument, "place", "reason", reason));
+	return FAILED;
+}
+
 // One ticket's place, worked out from its draw's seed and list alone.
-static int verify_one(struct control *c, const char *argument, FILE *text)
+static int verify_one(struct control *c, const char *argument, json_t *places, FILE *text)
 {
 	struct token_wire wire;
 	struct token token;
 	uint64_t hash, place;
 	if (!token_decode((struct span){argument, strlen(argument)}, &wire, &token) ||
-		token.kind != TOKEN_TICKET || !mac_holds(c, &wire, &token)) {
-		fprintf(text, "%.8s...: no ticket that holds\n", argument);
-		return FAILED;
-	}
+		token.kind != TOKEN_TICKET || !mac_holds(c, &wire, &token))
+		return say_no_place(places, text, argument, "no ticket that holds");
 	const struct control_room *room = rooms_find_line(c, token.line_id);
 	bool is_gathered = token.flags & TOKEN_FLAG_GATHERED;
 	const struct draw_list *list =
 		room && room->draws ? draws_place(room->draws, is_gathered ? token.key : 0,
 					      token.key, token.visitor, &hash, &place)
 				    : NULL;
-	if (!list) {
-		fprintf(text, "%.8s...: not drawn%s\n", argument,
-			is_gathered ? "" : ": its place is that of its arrival");
-		return FAILED;
-	}
+	if (!list)
+		return say_no_place(places, text, argument,
+			is_gathered ? "not drawn" : "not drawn: its place is that of its arrival");
+	say_place(places, argument, room->name, list, hash, place);
 	fprintf(text,
 		"%.8s...: room %s, draw %" PRIu64 ", h %016" PRIx64 ", place %" PRIu64
 		" of %" PRIu64 "\n",
@@ -399,12 +416,12 @@ static int verify_one(struct control *c, const char *argument, FILE *text)
 static int command_draw(
 	void *context, unsigned count, const char *const *arguments, json_t **data, FILE *text)
 {
-	(void)data;
 	int ret = 0;
 	if (count < 2 || strcmp(arguments[0], "verify") != 0)
 		return usage(text, "draw verify TICKET...");
+	*data = json_array();
 	for (unsigned i = 1; i < count; i++)
-		if (verify_one(context, arguments[i], text))
+		if (verify_one(context, arguments[i], *data, text))
 			ret = FAILED;
 	return ret;
 }
@@ -420,32 +437,6 @@ static uint32_t parse_time(const char *text)
 	const long east_s = parts.tm_gmtoff; // timegm() takes the parts for UTC
 	const time_t time = timegm(&parts) - east_s;
 	return end && !*end && time > 0 && time <= UINT32_MAX ? (uint32_t)time : 0;
-}
-
-static const struct config_site *site_of(const struct control *c, const struct config_room *room)
-{
-	for (uint32_t i = 0; i < c->config->sites.count; i++) {
-		const struct config_site *site = &c->config->sites.at[i];
-		if (room >= site->rooms.at && room < site->rooms.at + site->rooms.count)
-			return site;
-	}
-	return NULL;
-}
-
-// Signed like a ticket, so it holds as long as the secret that signs now.
-static void print_link(
-	struct control *c, const struct control_room *lane, uint32_t expires, FILE *text)
-{
-	const struct snapshot *snapshot = atomic_load(&c->words.current);
-	char signed_text[TOKEN_TEXT_BYTES];
-	struct token token = {.kind = TOKEN_INVITATION,
-		.line_id = lane->line_id,
-		.key = turn_seams.session_id(c),
-		.issued = (uint32_t)(clock_at(&c->clock, clock_monotonic_us()) / 1000),
-		.expires = expires};
-	token_sign(&snapshot->secrets, &token, signed_text);
-	fprintf(text, "https://%s%s?sluice_lane=%.*s\n", site_of(c, lane->config)->hosts.at[0],
-		lane->config->path, (int)TOKEN_TEXT_BYTES, signed_text);
 }
 
 // What is known of a code; or one use less of it. The code itself stays out of audit and log.
@@ -497,7 +488,8 @@ static int command_lane(
 			arguments[2]);
 		return FAILED;
 	}
-	print_link(c, lane, expires, text);
+	*data = invite_link(c, lane, expires);
+	fprintf(text, "%s\n", json_string_value(json_object_get(*data, "link")));
 	char line[STORE_TEXT_MAX];
 	snprintf(line, sizeof(line), "lane link %s %s", arguments[1],
 		count == 3 ? arguments[2] : "");

@@ -46,6 +46,7 @@ struct certificates;
 struct codes;
 struct codes_lists;
 struct engine;
+struct moves;
 struct ranks;
 
 #define CONTROL_SERVERS_MAX 1024u // addresses of all origins
@@ -126,6 +127,7 @@ struct control {
 	struct admin *admin;
 	struct folders *folders; // pages
 	struct codes *codes; // that were used
+	struct moves *moves; // what for
 	struct codes_lists *codes_lists; // that are good
 
 	struct control_room *rooms; // by name, as in the snapshot; behind them lanes, by name

@@ -4,8 +4,8 @@
 // How TCP's pools follow from `connections` and `buffers`:
 //
 //   works     an eighth of the connections have something under way at once, but at least 4,096
-//   chunks    as many bytes as the sockets driver has send buffers, in pieces of one segment; a
-//             quarter of it for what comes out of order
+//   chunks    as many bytes as the sockets driver has send buffers, in pieces of one segment, but
+//             at least one for each work; a quarter of it for what comes out of order
 //   waits     one for each connection, but at least 65,536: a poller that closes leaves one each
 //             time, and the oldest makes room
 //   resets    one a second for each connection, so that all whom the last process knew are told
@@ -86,11 +86,13 @@ static void fill_tcp(const struct config *config, uint32_t worker_count, struct 
 	uint32_t share = (uint32_t)(config->connections / worker_count);
 	share = share ? share : 1;
 	uint32_t resets = (uint32_t)config->dpdk->resets;
+	uint32_t works = share / 8 > WORKS_MIN ? share / 8 : WORKS_MIN;
 	uint32_t chunks = (uint32_t)(buffers->per_worker * buffers->size_bytes / CHUNK_BYTES);
+	chunks = chunks > works ? chunks : works;
 	*tcp = (struct tcp_plan){.connections_max = share,
 		.reserve = WORKER_RESERVE,
 		.wait_max = share > WAITS_MIN ? share : WAITS_MIN,
-		.works_max = share / 8 > WORKS_MIN ? share / 8 : WORKS_MIN,
+		.works_max = works,
 		.send_chunks = chunks,
 		.receive_chunks = chunks / 4,
 		.chunk_bytes = CHUNK_BYTES,

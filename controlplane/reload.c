@@ -153,11 +153,12 @@ static void free_files(struct files *files)
 	trusts_free(files->trusts);
 	certificates_free(files->certificates);
 	folders_give(files->folders);
-	codes_lists_free(files->codes_lists);
+	codes_lists_free(files->codes_lists, NULL);
 }
 
 // Returns 0, or -errno and nothing is held.
-static int load_files(struct control *c, const struct config *next, struct files *files)
+static int load_files(struct control *c, const struct config *next,
+	struct codes_lists_reading *codes, struct files *files)
 {
 	const struct folder_pause pause = {turn_meanwhile, c};
 	*files = (struct files){0};
@@ -168,13 +169,16 @@ static int load_files(struct control *c, const struct config *next, struct files
 	if (ret == 0)
 		ret = folders_load(next, c->folders, &pause, &files->folders);
 	if (ret == 0)
-		ret = codes_lists_load(next, c->codes_lists, &files->codes_lists);
+		ret = codes_lists_load(next, codes, &files->codes_lists);
 	if (ret < 0)
 		free_files(files);
 	return ret;
 }
 
-int reload(struct control *c, struct config_report *report, FILE *restart)
+// Returns as reload() does.
+//   before_lists  the lists of codes that were in force: the caller's now, if there are others
+static int switch_over(struct control *c, struct codes_lists_reading *codes,
+	struct codes_lists **before_lists, struct config_report *report, FILE *restart)
 {
 	struct config *next;
 	struct files files;
@@ -182,6 +186,7 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 	bill_machine(&machine);
 	machine.turn = turn_meanwhile;
 	machine.turn_context = c;
+	machine.codes_context = codes;
 	machine.named_salt = doors_named_salt;
 	machine.named_salt_context = c;
 	machine.password_error = machine.cluster_key_error = NULL; // read at start, as root
@@ -191,7 +196,7 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 		log_error("reload: %u errors; nothing has changed", report->count);
 		return ret;
 	}
-	if ((ret = load_files(c, next, &files)) < 0) {
+	if ((ret = load_files(c, next, codes, &files)) < 0) {
 		config_destroy(next);
 		log_error("reload: %s; nothing has changed", strerror(-ret));
 		return ret;
@@ -218,7 +223,7 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 	c->certificates = files.certificates;
 	folders_give(c->folders); // likewise
 	c->folders = files.folders;
-	codes_lists_free(c->codes_lists);
+	*before_lists = c->codes_lists;
 	c->codes_lists = files.codes_lists;
 	reload_log_level(next);
 	reload_snapshot(c);
@@ -226,4 +231,15 @@ int reload(struct control *c, struct config_report *report, FILE *restart)
 		config_destroy(before);
 	log_info("reloaded %s", c->config_path);
 	return 0;
+}
+
+int reload(struct control *c, struct config_report *report, FILE *restart)
+{
+	const struct codes_list_pause pause = {turn_meanwhile, c};
+	struct codes_lists_reading *codes = codes_lists_begin(c->codes_lists, &pause);
+	struct codes_lists *before = NULL;
+	const int ret = codes ? switch_over(c, codes, &before, report, restart) : -ENOMEM;
+	codes_lists_end(codes);
+	codes_lists_free(before, &pause);
+	return ret;
 }

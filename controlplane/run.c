@@ -14,6 +14,7 @@
 #include "controlplane/certificates.h"
 #include "controlplane/codes/codes.h"
 #include "controlplane/codes/codes_lists.h"
+#include "controlplane/codes/moves.h"
 #include "controlplane/commands.h"
 #include "controlplane/doors.h"
 #include "controlplane/engine.h"
@@ -263,7 +264,8 @@ static int restore(struct control *c)
 		((ret = appliance_create(c)) < 0 || (ret = appliance_join(c)) < 0))
 		return ret;
 	rooms_give_back(c);
-	if ((ret = codes_create(c->store, &c->codes)) < 0)
+	if ((ret = codes_create(c->store, &c->codes)) < 0 ||
+		(ret = moves_create(c->store, &c->moves)) < 0)
 		return ret;
 	c->claims = claims_create(&plan, c->store, &sets, &seams);
 	if (!c->claims)
@@ -556,7 +558,8 @@ static void stop(struct control *c)
 	secrets_destroy(c->secrets);
 	tickets_destroy(c->tickets);
 	codes_destroy(c->codes);
-	codes_lists_free(c->codes_lists);
+	moves_destroy(c->moves);
+	codes_lists_free(c->codes_lists, NULL);
 	certificates_free(c->certificates);
 	store_close(c->store, clock_at(&c->clock, clock_monotonic_us()));
 	place_file_close(c->places);

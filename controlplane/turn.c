@@ -3,10 +3,9 @@
 #include "controlplane/turn.h"
 
 #include "controlplane/appliance/appliance.h"
-#include "controlplane/codes/codes.h"
-#include "controlplane/codes/codes_lists.h"
 #include "controlplane/doors.h"
 #include "controlplane/engine.h"
+#include "controlplane/lanes.h"
 #include "controlplane/log.h"
 #include "controlplane/publish.h"
 #include "controlplane/reload.h"
@@ -229,52 +228,10 @@ static bool seam_barrier_passed(void *ctx, uint64_t token)
 	return rte_rcu_qsbr_check(c->words.quiescent, token, false) == 1;
 }
 
-// The lane of a room whose list has a code, from a number on; NULL: none.
-static const struct config_lane *lane_with(const struct control *c, const struct config_room *room,
-	const struct code_digest *digest, uint32_t *at, uint32_t *uses)
+static uint32_t seam_code(void *ctx, const struct claim *claim, uint64_t now_ms,
+	struct claim_answer *answer, struct store_record *records)
 {
-	while (*at < room->lanes.count) {
-		const struct config_lane *lane = &room->lanes.at[(*at)++];
-		const struct codes_list *list = codes_lists_of(c->codes_lists, lane);
-		*uses = list ? codes_list_uses(list, digest) : 0;
-		if (*uses > 0)
-			return lane;
-	}
-	return NULL;
-}
-
-// In the first of the lanes that have it and in which it is not spent.
-static bool use_code(struct control *c, const struct claim *claim, struct claim_answer *answer,
-	struct store_code *record)
-{
-	const struct control_room *room = rooms_find_line(c, claim->line_id);
-	const struct code_digest digest = {{claim->key, claim->session}};
-	const struct config_lane *lane;
-	uint32_t uses, at = 0;
-	if (!room)
-		return false;
-	answer->verdict = CLAIM_UNKNOWN;
-	while ((lane = lane_with(c, room->config, &digest, &at, &uses))) {
-		if (claim->expires != 0 && lane->line_id == claim->line_id) {
-			answer->verdict = CLAIM_KNOWN;
-			return false;
-		}
-		answer->lane_id = lane->line_id;
-		answer->verdict =
-			(uint8_t)codes_use(c->codes, lane->line_id, uses, &digest, record);
-		if (answer->verdict == CLAIM_HONOURED)
-			return true;
-	}
-	return false;
-}
-
-static bool seam_code(void *ctx, const struct claim *claim, struct claim_answer *answer,
-	struct store_code *record)
-{
-	struct control *c = ctx;
-	const struct code_digest digest = {{claim->key, claim->session}};
-	return answer ? use_code(c, claim, answer, record)
-		      : codes_give_back(c->codes, claim->expires, &digest, record);
+	return lanes_claim(ctx, claim, now_ms, answer, records);
 }
 
 static uint64_t seam_session_id(void *ctx)

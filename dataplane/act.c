@@ -119,7 +119,7 @@ static void decide_item(struct worker *w, struct item *item, struct decision *de
 	if (answer && answer->verdict == CLAIM_GRANTED && decision->session != answer->session)
 		report_gone(w, answer);
 	// A reload may have taken the codes from the room meanwhile: then the answer alone tells.
-	if (answer ? answer->kind == CLAIM_CODE
+	if (answer ? answer->kind == CLAIM_CODE || answer->kind == CLAIM_MOVE
 		   : item->answer_is_late && request->route == GATE_ROUTE_CODE)
 		act_code_answered(w, item, decision);
 }
@@ -140,6 +140,8 @@ static bool park(struct worker *w, struct item *item, const struct decision *dec
 	claim.sent_ms = w->now_ms;
 	if (!report_claim(w, &claim))
 		return false;
+	if (claim.kind == CLAIM_CODE)
+		inside_count(w, COUNTER_codes);
 	struct span whole = {item->head.bytes, item_bytes(item) - item->skip + item->rest.len};
 	if (item->is_kept && item->skip > 0)
 		conn_drop(&w->conns, conn, item->skip);

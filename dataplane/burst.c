@@ -10,6 +10,7 @@
 #include "dataplane/act.h"
 #include "dataplane/client.h"
 #include "dataplane/gate/lane.h"
+#include "dataplane/proxied.h"
 
 #include <assert.h>
 #include <string.h>
@@ -64,6 +65,45 @@ static void wait_for_more(struct worker *w, struct conn *conn, struct span data,
 	}
 }
 
+// Read the head that `from` begins with, and its request: by one that was read before, if it can
+// be.
+static enum http_result read_request(
+	struct worker *w, struct span from, uint32_t *scanned, struct item *item)
+{
+	const struct http_limits *limits = &w->plan.limits;
+	struct recall_trace trace;
+	if (recall_read(w->recall, w->version, from, limits, &trace, &item->head, item->scratch,
+		    &item->request)) {
+		inside_count(w, COUNTER_recalled);
+		return HTTP_OK;
+	}
+	enum http_result result = http_request_read(from, limits, scanned, &item->head);
+	if (result != HTTP_OK)
+		return result;
+	gate_request_read(&w->snapshot->map, &item->head, item->scratch, &item->request);
+	recall_keep(w->recall, &trace, &item->head, &item->request);
+	return HTTP_OK;
+}
+
+// The body of a code comes with its head, or is asked for (RFC 9110 10.1.1), once. If that cannot
+// be written now its sender waits no longer than it likes, as the RFC has it.
+static void ask_for_body(struct worker *w, struct conn *conn, const struct item *item)
+{
+	const struct span more = SPAN("HTTP/1.1 100 Continue\r\n\r\n");
+	if (!item->head.expect_continue || item->rest.len > 0 || conn->was_continued)
+		return;
+	conn->was_continued = true;
+	stream_write(inside_driver(w, conn), conn->stream, &more, 1);
+}
+
+static void enter_lane(const struct worker *w, const struct conn *conn, struct item *item)
+{
+	const uint8_t *peer = conn->stream->peer.ip;
+	uint8_t ip[16];
+	proxied_source(w->snapshot, &item->head, peer, ip);
+	lane_enter(&item->head, ip, snapshot_is_trusted(w->snapshot, peer), &item->request);
+}
+
 // Read the head at the start of `input` into the burst. Returns HTTP_OK if a request was added.
 //   scanned  of the input, looked at before; and by now
 static enum http_result read_head(
@@ -72,7 +112,7 @@ static enum http_result read_head(
 	struct item *item = &w->items[w->item_count];
 	size_t skip = http_head_skip(input);
 	struct span from = span_from(input, skip);
-	enum http_result result = http_request_read(from, &w->plan.limits, scanned, &item->head);
+	enum http_result result = read_request(w, from, scanned, item);
 	if (result != HTTP_OK)
 		return result;
 	item->conn = conn;
@@ -82,14 +122,14 @@ static enum http_result read_head(
 	item->is_done = false;
 	item->answer = NULL;
 	item->answer_is_late = false;
-	gate_request_read(&w->snapshot->map, &item->head, item->scratch, &item->request);
 	if (item->request.route == GATE_ROUTE_CODE &&
-		!code_read(&item->head, item->rest, &item->request))
+		!code_read(&item->head, item->rest, &item->request)) {
+		ask_for_body(w, conn, item);
 		return HTTP_MORE;
+	}
 	item->rest = span_from(item->rest, item->request.body_bytes);
 	if (item->request.room && item->request.room->lane_count > 0)
-		lane_enter(&item->head, conn->stream->peer.ip,
-			snapshot_is_trusted(w->snapshot, conn->stream->peer.ip), &item->request);
+		enter_lane(w, conn, item);
 	w->item_count++;
 	return HTTP_OK;
 }
@@ -129,6 +169,7 @@ void burst_offer(struct worker *w, struct conn *conn, struct span data)
 	} else {
 		conn_leave(&w->conns, conn, CONN_IDLE);
 		conn->is_pending = true;
+		conn->was_continued = false;
 		inside_count(w, COUNTER_requests);
 	}
 }

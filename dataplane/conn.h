@@ -40,7 +40,7 @@ enum conn_list {
 	CONN_LISTS,
 };
 
-#define CONN_DISCARD_BITS 20u // what `discarded` counts up to
+#define CONN_DISCARD_BITS 19u // what `discarded` counts up to
 
 struct exchange;
 struct worker;
@@ -57,6 +57,7 @@ struct conn {
 	uint32_t state : 3; // enum conn_state
 	uint32_t list : 2; // enum conn_list
 	bool is_pending : 1; // its request is in the burst being gathered
+	bool was_continued : 1; // its request was told to send its body (100)
 	bool has_ended : 1; // the peer will send no more
 	bool close_after : 1; // close when the answer under way is out
 	bool is_secure : 1; // over TLS: its stream is the worker's `visitor_tls`'s

@@ -13,6 +13,7 @@
 	X(busy_cycles, "cycles of the processor's time stamp counter that those took") \
 	X(connections, "connections accepted") \
 	X(requests, "request heads read") \
+	X(recalled, "polls read by one before that was alike but for its cookies") \
 	X(tokens, "tokens whose MAC was computed") \
 	X(tokens_remembered, "tokens equal to one last verified on their connection") \
 	X(tickets, "tickets drawn") \

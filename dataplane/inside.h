@@ -25,6 +25,7 @@
 #include "dataplane/origin/exchange.h"
 #include "dataplane/origin/origin.h"
 #include "dataplane/random.h"
+#include "dataplane/recall.h"
 #include "dataplane/snapshot.h"
 #include "dataplane/source.h"
 #include "dataplane/timers.h"
@@ -127,6 +128,7 @@ struct worker {
 	struct random *random;
 	struct mac_engine *mac;
 	struct token_print_key print_key; // of what connections remember
+	struct recall *recall; // polls that were read before
 	struct origin *origin;
 
 	struct item *items; // BURST_MAX

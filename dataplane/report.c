@@ -6,6 +6,7 @@
 #include "dataplane/report.h"
 
 #include "dataplane/burst.h"
+#include "dataplane/gate/gather.h"
 
 #include <assert.h>
 #include <unistd.h>
@@ -70,12 +71,17 @@ void report_gone(struct worker *w, const struct claim_answer *answer)
 
 void report_code_gone(struct worker *w, const struct claim_answer *answer)
 {
+	if (answer->expires & CLAIM_PLACE_AGAIN)
+		return; // it is somebody's
 	inside_count(w, COUNTER_code_undone);
+	const bool is_gathered = answer->expires & CLAIM_PLACE_GATHERED;
 	struct claim gone = {.kind = CLAIM_CODE_GONE,
 		.worker = (uint8_t)w->plan.index,
 		.room = answer->room,
-		.key = answer->key,
-		.session = answer->session,
+		.key = answer->session,
+		.session = answer->digest,
+		.visitor = answer->visitor,
+		.place = answer->key | (is_gathered ? GATHER_NUMBER : 0),
 		.expires = answer->lane_id,
 		.line_id = answer->line_id,
 		.sent_ms = w->now_ms};
@@ -116,8 +122,9 @@ bool report_answers(struct worker *w)
 			burst_offer_answered(w, conn, answer);
 		else if (answer->verdict == CLAIM_GRANTED)
 			report_gone(w, answer);
-		else if (answer->verdict == CLAIM_HONOURED)
-			report_code_gone(w, answer);
+		else if (answer->verdict == CLAIM_HONOURED &&
+			 (answer->expires & CLAIM_PLACE_NOBODYS))
+			report_code_gone(w, answer); // whoever holds a ticket may ask again
 	}
 	burst_run(w); // the answers live until here
 	return answer_count > 0;

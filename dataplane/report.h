@@ -9,7 +9,7 @@ bool report_claim(struct worker *w, const struct claim *claim);
 void report_send(struct worker *w, const struct claim *claim);
 // A grant that nobody will hear of goes back, or its slot would be lost until the session's end.
 void report_gone(struct worker *w, const struct claim_answer *answer);
-// A code was honoured for somebody who has no place for it: its use was not made.
+// A place was drawn that nobody will ever know of: it is given back, and so is the use of a code.
 void report_code_gone(struct worker *w, const struct claim_answer *answer);
 // Somebody was forwarded uncounted (mode off).
 void report_passed(struct worker *w, const struct gate_room *room);

@@ -150,7 +150,7 @@ size_t worker_fixed_bytes(void)
 	size_t item = sizeof(struct item) + CARRY_TOKENS_MAX * sizeof(struct mac_job) +
 		      GATE_REQUEST_SCRATCH_BYTES(LINE_BYTES_TYPICAL);
 	return sizeof(struct worker) + 2 * tls_fixed_bytes() + BURST_MAX * item + REPLY_BYTES_MAX +
-	       WORKER_REPORTS_MAX * sizeof(struct claim) +
+	       WORKER_REPORTS_MAX * sizeof(struct claim) + recall_bytes() +
 	       WORKER_RESERVE * worker_connection_bytes();
 }
 
@@ -207,10 +207,12 @@ static int create(struct worker *w)
 		return ret;
 	w->reports = calloc(WORKER_REPORTS_MAX, sizeof(*w->reports)); // COLD: at start
 	w->reply = malloc(REPLY_BYTES_MAX); // COLD: at start
+	w->recall = recall_create();
 	w->sources = source_create(
 		w->conns.count_max, plan->connections_per_source, random_u64(w->random));
 	create_origin(w);
-	if (!create_visitor_tls(w) || !w->reports || !w->reply || !w->sources || !w->origin)
+	if (!create_visitor_tls(w) || !w->reports || !w->reply || !w->recall || !w->sources ||
+		!w->origin)
 		return -ENOMEM;
 	for (unsigned i = 0; i <= TOKEN_PRINT_WORDS; i++)
 		for (unsigned half = 0; half < 2; half++)
@@ -242,6 +244,7 @@ static void destroy(struct worker *w)
 	mac_destroy(w->mac);
 	random_destroy(w->random);
 	source_destroy(w->sources);
+	recall_destroy(w->recall);
 	free(w->reply);
 	free(w->reports);
 	free(w->jobs);

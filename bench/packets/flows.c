@@ -359,12 +359,6 @@ void flows_mend(struct flows *f)
 	}
 }
 
-void flows_leave(struct flows *f, uint32_t index)
-{
-	if (f->flows[index].state != FLOW_CLOSED && f->flows[index].state != FLOW_OPENING)
-		say(f, index, WIRE_RST, (struct span){0});
-}
-
 const struct flows_tally *flows_tally(const struct flows *f)
 {
 	return &f->tally;

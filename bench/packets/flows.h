@@ -39,9 +39,5 @@ void flows_take(struct flows *flows, const struct wire_segment *segment);
 // Open anew what has stalled. Call a few times a second.
 void flows_mend(struct flows *flows);
 
-// A flow is over, without waiting for anything: the server keeps nothing of it. It is not to be
-// used again.
-void flows_leave(struct flows *flows, uint32_t index);
-
 // What has happened so far; lives as long as the flows.
 const struct flows_tally *flows_tally(const struct flows *flows);

@@ -22,7 +22,6 @@
 #define FRAMES 16384u
 #define DESCRIPTORS 1024u
 #define WARM_MS_MAX 600000u // in which all flows must stand
-#define LEAVE_US 50u // between bursts of those who leave: the server takes them
 
 struct device {
 	uint16_t port;
@@ -145,11 +144,18 @@ static void turn(struct device *d, struct flows *flows, uint32_t *mended_ms)
 	}
 }
 
+// Whether all flows stand; where none is to stand for long, whether answers come.
+static bool is_warm(const struct flows_tally *tally, const struct plan *plan)
+{
+	if (plan->mode == PLAN_SYN || plan->mode == PLAN_ARRIVALS)
+		return tally->answers >= plan->window;
+	return tally->ready >= plan->flows;
+}
+
 static bool warm_up(struct device *d, struct flows *flows, const struct plan *plan)
 {
 	uint32_t begun = now_ms(), mended = begun;
-	while (plan->mode != PLAN_SYN && plan->mode != PLAN_ARRIVALS &&
-		flows_tally(flows)->ready < plan->flows) {
+	while (!is_warm(flows_tally(flows), plan)) {
 		turn(d, flows, &mended);
 		if (is_ended || now_ms() - begun > WARM_MS_MAX) {
 			fprintf(stderr, "packets: only %u flows stand\n",
@@ -176,19 +182,6 @@ static void measure(struct device *d, struct flows *flows, const struct plan *pl
 		now->answers - before.answers, (now_ms() - begun) / 1e3,
 		now->segments_in - before.segments_in, now->segments_out - before.segments_out,
 		now->stalled, now->out_of_order, now->refused, now->resets, d->dropped, now->ready);
-}
-
-// Who comes after us has the same addresses and ports.
-static void leave(struct device *d, struct flows *flows, const struct plan *plan)
-{
-	for (uint32_t i = 0; i < plan->flows; i++) {
-		flows_leave(flows, i);
-		if (i % BURST == BURST - 1 || i + 1 == plan->flows) {
-			flush(d);
-			rte_delay_us_block(LEAVE_US);
-		}
-	}
-	rte_delay_us_block(100 * LEAVE_US); // what is in the rings goes with us
 }
 
 static int start_eal(const struct plan *plan)
@@ -238,8 +231,6 @@ int main(int argc, char **argv)
 	bool is_done = flows && meet(&device, flows) && warm_up(&device, flows, &plan);
 	if (is_done)
 		measure(&device, flows, &plan);
-	if (is_done && plan.mode != PLAN_IDLE)
-		leave(&device, flows, &plan);
 	if (flows)
 		flows_destroy(flows);
 	rte_eth_dev_stop(device.port);

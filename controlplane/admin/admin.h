@@ -29,7 +29,8 @@ struct admin;
 // One command and who carries it out. The function runs on the event loop and must not wait.
 //   arguments  `count` of them, NUL-terminated, until it returns
 //   data       may be set to a value for the client, whose reference the server takes over
-//   text       what is written to it is for a person to read; on failure, why
+//   text       what is written to it is for a person to read, instead of `data` if both are there;
+//              on failure, why
 // Returns 0 if done, another number if it failed.
 struct admin_command {
 	const char *name;

@@ -12,8 +12,10 @@
 #include "controlplane/claims/claims.h"
 #include "controlplane/claims/claims_answers.h"
 #include "controlplane/claims/claims_endings.h"
+#include "controlplane/claims/claims_given_up.h"
 #include "controlplane/claims/claims_restore.h"
 #include "controlplane/claims/claims_rooms.h"
+#include "dataplane/gate/gather.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -39,6 +41,7 @@ struct claims {
 	bool has_restored;
 	struct claims_endings endings;
 	struct claims_answers answers;
+	struct claims_given_up given_up;
 };
 
 struct claims *claims_create(const struct claims_plan *plan, struct store *store,
@@ -91,7 +94,7 @@ static bool put(struct claims *c, const struct store_record *record)
 static bool is_answered(uint8_t kind)
 {
 	return kind == CLAIM_CALLED || kind == CLAIM_DIRECT || kind == CLAIM_RENEW ||
-	       kind == CLAIM_LEAVE || kind == CLAIM_CODE;
+	       kind == CLAIM_LEAVE || kind == CLAIM_CODE || kind == CLAIM_MOVE;
 }
 
 static void ask(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
@@ -213,8 +216,12 @@ static void gone(struct claims *c, struct claims_rooms_entry *room, const struct
 // Returns false if what is to be saved does not fit.
 static bool put_code(struct claims *c, const struct claim *claim, struct claim_answer *answer)
 {
-	struct store_record record = {.kind = STORE_CODE};
-	return !c->seams.code(c->seams.ctx, claim, answer, &record.code) || put(c, &record);
+	struct store_record records[CLAIMS_CODE_RECORDS] = {0};
+	const uint32_t count = c->seams.code(c->seams.ctx, claim, c->now_ms, answer, records);
+	bool fits = true;
+	for (uint32_t i = 0; i < count; i++)
+		fits &= put(c, &records[i]);
+	return fits;
 }
 
 static void code_gone(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
@@ -224,32 +231,45 @@ static void code_gone(struct claims *c, struct claims_rooms_entry *room, const s
 	(void)now_ms;
 	c->counters.codes_undone++;
 	put_code(c, claim, NULL);
+	claims_given_up_add(&c->given_up, claim->expires, claim->place, claim->visitor);
 }
 
-// The code of an answer that does not leave, or did not arrive.
+// What an answer gives that does not leave, or did not arrive.
 static void undo_code(struct claims *c, const struct claim_answer *answer)
 {
-	const struct claim claim = {
-		.key = answer->key, .session = answer->session, .expires = answer->lane_id};
-	code_gone(c, NULL, &claim, 0);
+	const struct claim claim = {.kind = CLAIM_CODE_GONE,
+		.key = answer->session,
+		.session = answer->digest,
+		.visitor = answer->visitor,
+		.expires = answer->lane_id,
+		.place =
+			answer->key | (answer->expires & CLAIM_PLACE_GATHERED ? GATHER_NUMBER : 0)};
+	if (!(answer->expires & CLAIM_PLACE_AGAIN))
+		code_gone(c, NULL, &claim, 0);
 }
 
+// Codes and links: a place in a lane. The one that was held is given up when the store has the new
+// one, so that nobody is ever without.
 static void code(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
 	uint64_t now_ms)
 {
 	(void)room;
-	c->counters.codes++;
+	const bool is_code = claim->kind == CLAIM_CODE;
+	c->counters.codes += is_code;
+	c->counters.moves += !is_code;
 	if (is_late(c, claim, now_ms))
 		return;
 	struct claim_answer *answer = claims_answers_add(&c->answers, claim, CLAIM_REFUSED);
-	answer->session = claim->session;
-	if (!c->has_room || c->store->status.is_unsaved)
-		c->counters.codes_refused++;
-	else if (!put_code(c, claim, answer)) {
+	if (!c->has_room || c->store->status.is_unsaved) {
+		c->counters.codes_refused += is_code;
+	} else if (!put_code(c, claim, answer)) {
 		undo_code(c, answer);
 		answer->verdict = CLAIM_REFUSED;
 	}
-	c->counters.codes_honoured += answer->verdict == CLAIM_HONOURED;
+	if (answer->verdict != CLAIM_HONOURED)
+		return;
+	c->counters.codes_honoured += is_code;
+	claims_given_up_add(&c->given_up, claim->expires, claim->place, claim->visitor);
 }
 
 static void passed(struct claims *c, struct claims_rooms_entry *room, const struct claim *claim,
@@ -273,9 +293,10 @@ static void decide(struct claims *c, const struct claim *claim, uint64_t now_ms)
 		[CLAIM_PASSED] = passed,
 		[CLAIM_CODE] = code,
 		[CLAIM_CODE_GONE] = code_gone,
+		[CLAIM_MOVE] = code,
 	};
 	assert(claim->worker < c->plan.workers_max);
-	assert(claim->kind > 0 && claim->kind <= CLAIM_CODE_GONE);
+	assert(claim->kind > 0 && claim->kind <= CLAIM_MOVE);
 	struct claims_rooms_entry *room = room_of(c, claim);
 	if (room) {
 		room->is_touched = true;
@@ -332,29 +353,6 @@ static void tick(struct claims *c, uint64_t now_ms)
 		ended_sweep(c->ended, (uint32_t)c->sweep_s);
 		ended_sweep(c->left, (uint32_t)c->sweep_s);
 	}
-}
-
-static void later_of_each(struct claims *c, uint64_t now_ms)
-{
-	struct claims_answers *a = &c->answers;
-	for (uint32_t i = 0; i < c->rooms.count; i++) {
-		struct claims_rooms_entry *room = &c->rooms.entries[i];
-		while (room->is_touched && a->count < CLAIMS_ANSWERS_MAX &&
-			controller_later(room->is.controller, now_ms, &a->answers[a->count],
-				&a->workers[a->count]))
-			a->count++;
-	}
-}
-
-// Answers to claims that were put off; what does not fit comes in the next turn. Of rooms in one
-// pool it may be the turn of one that was asked already.
-static void later(struct claims *c, uint64_t now_ms)
-{
-	uint32_t before;
-	do {
-		before = c->answers.count;
-		later_of_each(c, now_ms);
-	} while (c->answers.count > before);
 }
 
 static void collect_room(struct claims *c, struct claims_rooms_entry *room)
@@ -418,13 +416,14 @@ static void undelivered(void *ctx, const struct claim_answer *answer)
 	struct claims_rooms_entry *room = claims_rooms_find(&c->rooms, answer->line_id);
 	if (room && answer->kind == CLAIM_DIRECT && answer->verdict == CLAIM_GRANTED)
 		controller_gone(room->is.controller, answer->visitor, answer->session, c->now_ms);
-	if (answer->verdict == CLAIM_HONOURED)
-		undo_code(c, answer);
+	if (answer->verdict == CLAIM_HONOURED && (answer->expires & CLAIM_PLACE_NOBODYS))
+		undo_code(c, answer); // else its holder asks again
 }
 
 // A code is honoured when that is saved, or not at all.
 static void take_back_codes(struct claims *c)
 {
+	c->given_up.count = 0;
 	for (uint32_t i = 0; i < c->answers.count; i++) {
 		struct claim_answer *answer = &c->answers.answers[i];
 		if (answer->verdict != CLAIM_HONOURED)
@@ -452,10 +451,13 @@ static void finish(struct claims *c, uint64_t now_ms)
 	if (c->store->status.is_unsaved) {
 		c->counters.granted_unsaved += granted;
 		take_back_codes(c);
+	} else {
+		c->counters.moved += c->given_up.count;
 	}
 	c->is_busy = c->has_put = false;
 	claims_answers_deliver(&c->answers, &c->seams, undelivered, c);
 	publish(c, now_ms);
+	claims_given_up_leave(&c->given_up, &c->rooms, c->left, &c->counters, now_ms);
 }
 
 // The store has not said anything yet.
@@ -560,7 +562,7 @@ void claims_turn(struct claims *c, const struct claim *claims, uint32_t count, u
 	claims_endings_seal(&c->endings, &c->seams);
 	if (now_ms - c->tick_ms >= CLAIMS_TICK_MS)
 		tick(c, now_ms);
-	later(c, now_ms);
+	claims_answers_later(&c->answers, &c->rooms, now_ms);
 	collect(c, now_ms);
 	store_begin(c->store, now_ms);
 	status = store_poll(c->store, now_ms);

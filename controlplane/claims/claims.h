@@ -26,6 +26,7 @@
 
 #define CLAIMS_TURN_MAX 4096u // claims in one turn
 #define CLAIMS_ANSWERS_MAX 8192u // answers in one turn, with those of claims put off earlier
+#define CLAIMS_CODE_RECORDS 2u // that a code or a link has to save, at most
 #define CLAIMS_LATE_MS 1000u // an older claim has been given up by its worker
 #define CLAIMS_HOLD_MS 200u // a commit that takes longer: nothing is parked
 #define CLAIMS_TICK_MS 20u // between ticks of the controllers
@@ -49,6 +50,8 @@
 	X(codes_honoured, "of these, codes honoured") \
 	X(codes_refused, "of these, codes not looked at: nothing can be saved now") \
 	X(codes_undone, "uses of codes that were not made after all") \
+	X(moves, "moves to a lane asked for: links followed, and tickets given up") \
+	X(moved, "places given up for one in a lane, or that reached nobody") \
 	X(granted, "answers that admitted") \
 	X(granted_unsaved, "of these, answers that the store does not know") \
 	X(late, "claims that came too late to be answered") \
@@ -96,12 +99,13 @@ struct claims_seams {
 	uint64_t (*barrier_begin)(void *ctx);
 	// Whether all workers have passed one since.
 	bool (*barrier_passed)(void *ctx, uint64_t token);
-	// A code is shown (CLAIM_CODE), or a use of it was not made after all (CLAIM_CODE_GONE).
-	//   answer  of the former; its verdict is CLAIM_REFUSED, and is to be set
-	//   record  filled if something is to be saved
-	// Returns whether that is so.
-	bool (*code)(void *ctx, const struct claim *claim, struct claim_answer *answer,
-		struct store_code *record);
+	// A place in a lane is asked for (CLAIM_CODE, CLAIM_MOVE), or one that was given for that
+	// has come to nothing (CLAIM_CODE_GONE).
+	//   answer   of the former; its verdict is CLAIM_REFUSED, and is to be set; else NULL
+	//   records  CLAIMS_CODE_RECORDS, filled with what is to be saved
+	// Returns how many they are.
+	uint32_t (*code)(void *ctx, const struct claim *claim, uint64_t now_ms,
+		struct claim_answer *answer, struct store_record *records);
 	// A fresh random number that nobody can guess, not 0.
 	uint64_t (*session_id)(void *ctx);
 };

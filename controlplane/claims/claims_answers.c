@@ -24,6 +24,26 @@ struct claim_answer *claims_answers_add(
 	return answer;
 }
 
+static void later_of_each(struct claims_answers *a, struct claims_rooms *rooms, uint64_t now_ms)
+{
+	for (uint32_t i = 0; i < rooms->count; i++) {
+		struct claims_rooms_entry *room = &rooms->entries[i];
+		while (room->is_touched && a->count < CLAIMS_ANSWERS_MAX &&
+			controller_later(room->is.controller, now_ms, &a->answers[a->count],
+				&a->workers[a->count]))
+			a->count++;
+	}
+}
+
+void claims_answers_later(struct claims_answers *a, struct claims_rooms *rooms, uint64_t now_ms)
+{
+	uint32_t before;
+	do {
+		before = a->count;
+		later_of_each(a, rooms, now_ms);
+	} while (a->count > before);
+}
+
 uint32_t claims_answers_granted(const struct claims_answers *a)
 {
 	uint32_t granted = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "controlplane/claims/claims.h"
+#include "controlplane/claims/claims_rooms.h"
 
 #define CLAIMS_ANSWERS_WORKERS 256u // claim.worker is a byte
 
@@ -16,6 +17,10 @@ struct claims_answers {
 // A new answer to `claim`, with all that is copied from it. There is room.
 struct claim_answer *claims_answers_add(
 	struct claims_answers *a, const struct claim *claim, enum claim_verdict verdict);
+
+// Answers to claims that were put off; what does not fit comes in the next turn. Of rooms in one
+// pool it may be the turn of one that was asked already.
+void claims_answers_later(struct claims_answers *a, struct claims_rooms *rooms, uint64_t now_ms);
 
 // How many of them admit.
 uint32_t claims_answers_granted(const struct claims_answers *a);

@@ -25,7 +25,7 @@ struct cli {
 };
 
 static const char options_text[] = "  -c FILE    the configuration (default " CONFIG_DEFAULT ")\n"
-				   "  --json     show lists as JSON\n"
+				   "  --json     answer in JSON\n"
 				   "  --lang L   the language of a page\n"
 				   "  --seed N   of a simulation, in place of its plan's\n"
 				   "  --svg FILE where a simulation's plot is written\n"
@@ -37,6 +37,12 @@ static void print_usage(struct command_words words, FILE *out)
 	fputs("usage: sluice [-c FILE] [--json] COMMAND\n\n", out);
 	command_print_usage(words, out);
 	fprintf(out, "\n%s", options_text);
+}
+
+static void print_json(const json_t *json)
+{
+	json_dumpf(json, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
+	putchar('\n');
 }
 
 // The configuration, or NULL with all that is wrong said.
@@ -60,10 +66,50 @@ static int run(const struct cli *cli)
 	return config ? cli->program->run(cli->config_path, config) : CLI_FAILED;
 }
 
+// What the program says of a good configuration, as one text.
+static json_t *notes(
+	const struct cli *cli, const struct config *config, const struct config_machine *machine)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	if (out && cli->program->report)
+		cli->program->report(config, machine, out);
+	if (out)
+		fclose(out);
+	json_t *json = text ? json_string(text) : json_null();
+	free(text);
+	return json;
+}
+
+static int check_json(const struct cli *cli, const struct config_machine *machine)
+{
+	struct config_report report = {0};
+	struct config *config = NULL;
+	int ret = config_load(cli->config_path, machine, &config, &report);
+	json_t *all = json_pack("{s:b, s:i, s:o}", "good", ret == 0, "errors", (int)report.count,
+		"said", config_report_json(&report));
+	if (ret == 0) {
+		const uint32_t workers = config_worker_count(config, machine);
+		json_object_set_new(all, "bill", config_bill_json(config, &machine->bill, workers));
+		json_object_set_new(all, "total_bytes",
+			json_integer(
+				(json_int_t)config_bill_total(config, &machine->bill, workers)));
+		json_object_set_new(all, "notes", notes(cli, config, machine));
+	}
+	print_json(all);
+	json_decref(all);
+	config_report_fini(&report);
+	config_destroy(config);
+	return ret < 0 ? CLI_FAILED : CLI_DONE;
+}
+
 static int check(const struct cli *cli)
 {
 	struct config_machine machine;
 	cli->program->machine(&machine);
+	if (cli->is_json)
+		return check_json(cli, &machine);
 	struct config *config = load(cli, &machine);
 	if (!config)
 		return CLI_FAILED;
@@ -101,6 +147,8 @@ static int keys(const struct cli *cli)
 		config_print_manual(stdout);
 	else if (strcmp(form, "example") == 0)
 		config_print_example(stdout);
+	else if (strcmp(form, "plan") == 0 && cli->is_json)
+		plan_print_json(stdout);
 	else if (strcmp(form, "plan") == 0)
 		plan_print_keys(stdout);
 	else if (cli->is_json)
@@ -151,21 +199,28 @@ static unsigned terminal_width(void)
 	return size.ws_col;
 }
 
+// What a command has for programs; of one that has only words, whether it did it, and those.
+static void show_json(const json_t *data, const char *text, bool is_done)
+{
+	json_t *said = json_pack("{s:b, s:s?}", "done", is_done, "text", text);
+	print_json(data ? data : said);
+	json_decref(said);
+}
+
+// Words are for people; where there are none, they get what is for programs as a table.
 static int show(const struct cli *cli, const json_t *answer)
 {
 	const char *text = json_string_value(json_object_get(answer, "text"));
 	const json_t *data = json_object_get(answer, "data");
 	bool is_done = json_integer_value(json_object_get(answer, "status")) == 0;
 
-	if (text)
+	if (text && (!cli->is_json || !is_done))
 		fprintf(is_done ? stdout : stderr, "%s%s", text,
 			*text && text[strlen(text) - 1] == '\n' ? "" : "\n");
-	if (data && cli->is_json) {
-		json_dumpf(data, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
-		putchar('\n');
-	} else if (data) {
+	if (cli->is_json)
+		show_json(data, text, is_done);
+	else if (data && !(text && *text))
 		table_print(data, terminal_width(), stdout);
-	}
 	return is_done ? CLI_DONE : CLI_FAILED;
 }
 

@@ -267,12 +267,39 @@ struct ledger_record {
 	const uint8_t *bytes; // the sender's, until it has the reply
 };
 
-// LEDGER_CODE: spend `code` (a hash of it, as many bits as it has) for a visitor: LEDGER_GRANTED
-// for who spends it first, and again for the same; LEDGER_LAPSED for others. With is_undone: it is
-// free again, if this visitor has spent it: LEDGER_DONE.
+// LEDGER_CODE: a code of a lane, which may be used `uses` times, and the place that its holder gets
+// for it. The first of these that applies:
+//   1. LEDGER_CODE_UNDO: if the holder has used it for this visitor, it has not been used:
+//      LEDGER_DONE, always.
+//   2. The holder has used it: LEDGER_GRANTED with the place of that time, so that whoever lost the
+//      answer gets the same again.
+//   3. LEDGER_CODE_KNOWN: this use has been made: written back after a loss. It counts, even beyond
+//      `uses`: LEDGER_GRANTED with its place.
+//   4. The store recovers: LEDGER_UNKNOWN.
+//   5. It was used fewer than `uses` times: LEDGER_GRANTED, and holder and place are remembered.
+//   6. Else LEDGER_LAPSED: it is spent.
+// A place of an answer that is not the one of the entry was drawn before; that of the entry is
+// nobody's and given back. Uses are kept for good: a list that comes back refreshes nothing.
+enum ledger_code_what {
+	LEDGER_CODE_USE = 1,
+	LEDGER_CODE_UNDO,
+	LEDGER_CODE_KNOWN,
+	LEDGER_CODE_WHATS,
+};
+
+// A place in a line: what a ticket says.
+struct ledger_place {
+	uint64_t visitor;
+	uint64_t key; // or the number of a gathering
+	bool is_gathered;
+};
+
 struct ledger_code {
-	uint64_t code, visitor;
-	bool is_undone;
+	uint8_t what; // enum ledger_code_what
+	uint32_t uses; // at least 1; USE
+	uint64_t digest[2]; // as of dataplane/gate/code.h
+	uint64_t holder; // who shows it, as far as can be known; else a fresh random number
+	struct ledger_place place; // UNDO: its visitor
 };
 
 // LEDGER_GATHERED: visitor ids of gathering `number` of a line. LEDGER_DONE; LEDGER_FULL if there
@@ -367,12 +394,13 @@ struct ledger_batch {
 // # Recovery
 //
 // A ledger that never was written to by anybody (writes is 0 here and in the batch) takes the run
-// id as it is. Otherwise `epoch` grows, to TIME or by one, and nobody is granted anything until LEDGER_RECOVER_MS
-// have passed and every live member has sent LEDGER_RESTORED in this epoch. Then all buckets are
-// empty, all quotas of the period used up, and if a member that the ledger remembers (it has not
-// said goodbye) is not among them, or is another incarnation than it remembers, whatever was free in a line or pool with a capacity counts as
-// taken for the longest session of the tree (`lost`), since it may have granted as much; where that
-// is without limit nothing was promised. Leases end.
+// id as it is. Otherwise `epoch` grows, to TIME or by one, and nobody is granted anything until
+// LEDGER_RECOVER_MS have passed and every live member has sent LEDGER_RESTORED in this epoch. Then
+// all buckets are empty, all quotas of the period used up, and if a member that the ledger
+// remembers (it has not said goodbye) is not among them, or is another incarnation than it
+// remembers, whatever was free in a line or pool with a capacity counts as taken for the longest
+// session of the tree (`lost`), since it may have granted as much; where that is without limit
+// nothing was promised. Leases end.
 enum ledger_batch_verdict {
 	LEDGER_BATCH_TAKEN = 1,
 	LEDGER_BATCH_NAME,
@@ -413,6 +441,7 @@ struct ledger_answer {
 	uint32_t poll_after; // LEDGER_NEXT
 	uint32_t expires; // LEDGER_GRANTED (not of a code), LEDGER_RENEWED
 	uint64_t session;
+	struct ledger_place place; // LEDGER_GRANTED of a code
 	uint64_t next, total; // LEDGER_READ
 	struct ledger_view view; // LEDGER_VIEW that is LEDGER_DONE
 };

@@ -119,13 +119,19 @@ static bool read_view(struct ledger_wire_reader *r, struct ledger_view *view)
 	       read_hex16s(r, LEDGER_CAME_MAX, view->came, &view->came_count);
 }
 
+static bool read_place(struct ledger_wire_reader *r, struct ledger_place *place)
+{
+	return ledger_field_hex16(r, &place->visitor) && ledger_field_hex16(r, &place->key) &&
+	       ledger_field_flag(r, &place->is_gathered);
+}
+
 // What follows the verdict.
 static bool read_verdict(struct ledger_wire_reader *r, struct ledger_answer *a)
 {
 	switch (a->verdict) {
 	case LEDGER_GRANTED:
 		if (a->kind == LEDGER_CODE)
-			return true;
+			return read_place(r, &a->place);
 		return (a->kind == LEDGER_CALLED || a->kind == LEDGER_DIRECT) &&
 		       ledger_field_hex16(r, &a->session) && ledger_field_number32(r, &a->expires);
 	case LEDGER_RENEWED:

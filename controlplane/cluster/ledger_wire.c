@@ -160,8 +160,11 @@ static bool put_record(struct ledger_wire_args *a, const struct ledger_entry *e)
 
 static bool put_code(struct ledger_wire_args *a, const struct ledger_entry *e)
 {
-	return put_line(a, e) && put_hex16(a, e->code.code) && put_hex16(a, e->code.visitor) &&
-	       put_number(a, e->code.is_undone);
+	const struct ledger_code *c = &e->code;
+	return c->what > 0 && c->what < LEDGER_CODE_WHATS && put_line(a, e) &&
+	       put_number(a, c->what) && put_number(a, c->uses) && put_words(a, c->digest, 2) &&
+	       put_hex16(a, c->holder) && put_hex16(a, c->place.visitor) &&
+	       put_hex16(a, c->place.key) && put_number(a, c->place.is_gathered);
 }
 
 static bool put_gathered(struct ledger_wire_args *a, const struct ledger_entry *e)

@@ -1,6 +1,8 @@
-// What was used: an open-addressed table that doubles when it is three quarters full. A code whose
-// use was given back stays, with none; so does what no list has any more. Sums are kept by line, so
-// that whoever asks how things stand costs no walk through millions.
+// What was used: a table that grows by linear hashing (Litwin 1980). Each code that is entered
+// splits one bucket in two, and memory is taken in chunks that stay where they are, so that no code
+// ever pays for all others. A code whose use was given back stays, with none; so does what no list
+// has any more. Sums are kept by line, so that whoever asks how things stand costs no walk through
+// millions.
 
 #include "controlplane/codes/codes.h"
 
@@ -9,13 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACES_MIN 1024u
+#define CHUNK_BITS 12u // so few that making one is nothing to wait for
+#define CHUNK (1u << CHUNK_BITS) // places, and buckets
+#define CHUNKS_MAX (CODES_USED_MAX >> CHUNK_BITS)
 #define LINES_MORE 16u
 
 struct place {
-	struct code_digest digest; // all 0: free
+	struct code_digest digest;
 	uint32_t line_id, used;
+	uint32_t next; // in its bucket: index + 1; 0: last
 };
+static_assert(sizeof(struct place) + sizeof(uint32_t) <= CODES_USED_BYTES, "with its bucket");
 
 // The sums of a line. Lines are few.
 struct line {
@@ -24,50 +30,90 @@ struct line {
 };
 
 struct codes {
-	uint32_t count, place_count; // a power of two
-	struct place *places;
+	uint32_t count;
+	uint32_t bucket_count, half; // half: the largest power of two that is no more
+	uint32_t *buckets[CHUNKS_MAX]; // index + 1 of the first place; 0: none
+	struct place *places[CHUNKS_MAX];
 	uint32_t line_count, line_max;
 	struct line *lines;
 };
 
-static bool is_free(const struct place *place)
+static struct place *place_at(const struct codes *codes, uint32_t index)
 {
-	return (place->digest.words[0] | place->digest.words[1]) == 0;
+	return &codes->places[index >> CHUNK_BITS][index & (CHUNK - 1)];
 }
 
-// The place of a code, or the free one where it would go.
+static uint32_t *bucket_at(const struct codes *codes, uint32_t bucket)
+{
+	return &codes->buckets[bucket >> CHUNK_BITS][bucket & (CHUNK - 1)];
+}
+
+// Digests are uniform.
+static uint32_t hash_of(uint32_t line_id, const struct code_digest *digest)
+{
+	return (uint32_t)digest->words[1] ^ line_id;
+}
+
+// Buckets that were not split yet are those of half as many.
+static uint32_t bucket_of(const struct codes *codes, uint32_t hash)
+{
+	const uint32_t bucket = hash & (2 * codes->half - 1);
+	return bucket < codes->bucket_count ? bucket : bucket - codes->half;
+}
+
+// The place of a code, or NULL.
 static struct place *find(
 	const struct codes *codes, uint32_t line_id, const struct code_digest *digest)
 {
-	uint32_t at = (uint32_t)(digest->words[1] ^ line_id) & (codes->place_count - 1);
-	struct place *place = &codes->places[at];
-	while (!is_free(place) &&
-		(place->line_id != line_id || !code_is_equal(&place->digest, digest))) {
-		at = (at + 1) & (codes->place_count - 1);
-		place = &codes->places[at];
+	if (codes->count == 0)
+		return NULL;
+	uint32_t next = *bucket_at(codes, bucket_of(codes, hash_of(line_id, digest)));
+	while (next != 0) {
+		struct place *place = place_at(codes, next - 1);
+		if (place->line_id == line_id && code_is_equal(&place->digest, digest))
+			return place;
+		next = place->next;
 	}
-	return place;
+	return NULL;
 }
 
-// Room for one more. Returns false if there is none.
+// Split the next bucket: those of its codes whose hash has one bit more go to a new one.
+static void split(struct codes *codes)
+{
+	const uint32_t fresh = codes->bucket_count++;
+	uint32_t *from = bucket_at(codes, fresh - codes->half), *to = bucket_at(codes, fresh);
+	while (*from != 0) {
+		struct place *place = place_at(codes, *from - 1);
+		const uint32_t hash = hash_of(place->line_id, &place->digest);
+		if ((hash & (2 * codes->half - 1)) != fresh) {
+			from = &place->next;
+			continue;
+		}
+		*to = *from;
+		to = &place->next;
+		*from = place->next;
+		*to = 0;
+	}
+	if (codes->bucket_count == 2 * codes->half)
+		codes->half *= 2;
+}
+
+// Room for one more, and a bucket for it. Returns false if there is none.
 static bool grow(struct codes *codes)
 {
+	const uint32_t chunk = codes->count >> CHUNK_BITS;
 	if (codes->count == CODES_USED_MAX)
 		return false;
-	if (codes->count < codes->place_count / 4 * 3)
-		return true;
-	struct codes larger = *codes;
-	larger.place_count = 2 * codes->place_count;
-	larger.places = calloc(larger.place_count, sizeof(*larger.places));
-	if (!larger.places)
+	if (!codes->places[chunk])
+		codes->places[chunk] = calloc(CHUNK, sizeof(*codes->places[chunk]));
+	if (!codes->buckets[chunk])
+		codes->buckets[chunk] = calloc(CHUNK, sizeof(*codes->buckets[chunk]));
+	if (!codes->places[chunk] || !codes->buckets[chunk])
 		return false;
-	for (uint32_t i = 0; i < codes->place_count; i++) {
-		const struct place *place = &codes->places[i];
-		if (!is_free(place))
-			*find(&larger, place->line_id, &place->digest) = *place;
-	}
-	free(codes->places);
-	*codes = larger;
+	if (codes->bucket_count == 0)
+		codes->bucket_count = codes->half = 1;
+	else if (codes->bucket_count <= codes->count)
+		split(codes);
 	return true;
 }
 
@@ -110,13 +156,14 @@ static void set_used(struct codes *codes, struct place *place, uint32_t used)
 static struct place *enter(struct codes *codes, uint32_t line_id, const struct code_digest *digest)
 {
 	struct place *place = find(codes, line_id, digest);
-	if (!is_free(place))
+	if (place)
 		return place;
 	if (!enter_line(codes, line_id) || !grow(codes))
 		return NULL;
-	place = find(codes, line_id, digest);
-	*place = (struct place){*digest, line_id, 0};
-	codes->count++;
+	place = place_at(codes, codes->count++);
+	uint32_t *bucket = bucket_at(codes, bucket_of(codes, hash_of(line_id, digest)));
+	*place = (struct place){*digest, line_id, 0, *bucket};
+	*bucket = codes->count;
 	return place;
 }
 
@@ -134,10 +181,7 @@ int codes_create(struct store *store, struct codes **codes)
 	struct codes *made = calloc(1, sizeof(*made));
 	if (!made)
 		return -ENOMEM;
-	made->place_count = PLACES_MIN;
-	made->places = calloc(made->place_count, sizeof(*made->places));
-	int ret = made->places ? store_load(store, STORE_CODE, CODES_USED_MAX, take_over, made)
-			       : -ENOMEM;
+	int ret = store_load(store, STORE_CODE, CODES_USED_MAX, take_over, made);
 	if (ret < 0) {
 		codes_destroy(made);
 		return ret;
@@ -150,14 +194,18 @@ void codes_destroy(struct codes *codes)
 {
 	if (!codes)
 		return;
-	free(codes->places);
+	for (uint32_t i = 0; i < CHUNKS_MAX; i++) {
+		free(codes->places[i]);
+		free(codes->buckets[i]);
+	}
 	free(codes->lines);
 	free(codes);
 }
 
 uint32_t codes_used(const struct codes *codes, uint32_t line_id, const struct code_digest *digest)
 {
-	return find(codes, line_id, digest)->used;
+	const struct place *place = find(codes, line_id, digest);
+	return place ? place->used : 0;
 }
 
 struct codes_view codes_look(const struct codes *codes, uint32_t line_id)
@@ -190,7 +238,7 @@ bool codes_give_back(struct codes *codes, uint32_t line_id, const struct code_di
 	struct store_code *record)
 {
 	struct place *place = find(codes, line_id, digest);
-	if (place->used == 0)
+	if (!place || place->used == 0)
 		return false;
 	set_used(codes, place, place->used - 1);
 	*record = record_of(place);

@@ -13,6 +13,7 @@
 #include "dataplane/gate/code.h"
 
 #define CODES_USED_MAX (1u << 23) // codes of all lines that were ever used; beyond: refused
+#define CODES_USED_BYTES 40u // that each of them takes
 
 struct codes;
 

@@ -19,6 +19,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define SLICE_LINES 1024u
+#define SLICE_BYTES (256u << 10) // a multiple of the page's size
+
 struct place {
 	struct code_digest digest;
 	uint32_t uses; // 0: free
@@ -55,6 +58,12 @@ __attribute__((format(printf, 4, 5))) static void say(
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	r->ear->hear(r->ear->context, line, is_warning, text);
+}
+
+static void rest(const struct codes_list_pause *pause)
+{
+	if (pause)
+		pause->pause(pause->context);
 }
 
 static struct span trim(struct span text)
@@ -192,34 +201,61 @@ static void judge(struct reading *r)
 			r->list->count, (int)floor(spare), CODES_LIST_SPARE_BITS);
 }
 
-static uint32_t lines_of(struct span text)
+static uint32_t lines_of(struct span text, const struct codes_list_pause *pause)
 {
 	uint32_t lines = 1;
 	while (text.len > 0 && lines <= CODES_LIST_MAX) {
 		take_line(&text);
-		lines++;
+		if (lines++ % (16 * SLICE_LINES) == 0)
+			rest(pause);
 	}
 	return lines;
 }
 
-static struct codes_list *make(uint32_t codes_max)
+// Zeroed memory that is there, and was made in slices: the first touch of a page is what takes
+// time.
+static void *map(size_t bytes, const struct codes_list_pause *pause)
+{
+	char *memory =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return NULL;
+	madvise(memory, bytes, MADV_NOHUGEPAGE); // of which one takes milliseconds
+	for (size_t at = 0; at < bytes; at += SLICE_BYTES) {
+		memset(memory + at, 0, bytes - at < SLICE_BYTES ? bytes - at : SLICE_BYTES);
+		rest(pause);
+	}
+	return memory;
+}
+
+// Memory that goes in slices, and leaves nothing behind.
+static void unmap(void *memory, size_t bytes, const struct codes_list_pause *pause)
+{
+	for (size_t at = 0; at < bytes; at += SLICE_BYTES) {
+		munmap((char *)memory + at, bytes - at < SLICE_BYTES ? bytes - at : SLICE_BYTES);
+		rest(pause);
+	}
+}
+
+static struct codes_list *make(uint32_t codes_max, const struct codes_list_pause *pause)
 {
 	struct codes_list *list = calloc(1, sizeof(*list));
 	if (!list)
 		return NULL;
 	list->holders = 1;
 	list->place_count = codes_max + codes_max / 3 + 8;
-	list->places = calloc(list->place_count, sizeof(*list->places));
+	list->places = map(codes_list_bytes(list), pause);
 	if (list->places)
 		return list;
 	free(list);
 	return NULL;
 }
 
-int codes_list_parse(struct span text, const struct codes_list_ear *ear, struct codes_list **list)
+int codes_list_parse(struct span text, const struct codes_list_ear *ear,
+	const struct codes_list_pause *pause, struct codes_list **list)
 {
 	const struct span mark = SPAN("\xef\xbb\xbf"); // of UTF-8, as some programs write it
-	struct reading r = {.ear = ear, .list = make(lines_of(text))};
+	struct reading r = {.ear = ear, .list = make(lines_of(text, pause), pause)};
 	if (!r.list)
 		return -ENOMEM;
 	if (text.len >= mark.len && memcmp(text.at, mark.at, mark.len) == 0)
@@ -227,6 +263,8 @@ int codes_list_parse(struct span text, const struct codes_list_ear *ear, struct 
 	while (text.len > 0) {
 		r.line++;
 		read_line(&r, take_line(&text));
+		if (r.line % SLICE_LINES == 0)
+			rest(pause);
 	}
 	if (r.errors == 0)
 		judge(&r);
@@ -236,7 +274,7 @@ int codes_list_parse(struct span text, const struct codes_list_ear *ear, struct 
 		say(&r, 0, false, "and %u errors more", more);
 	}
 	if (r.errors > 0) {
-		codes_list_give(r.list);
+		codes_list_give_slowly(r.list, pause);
 		return -EINVAL;
 	}
 	*list = r.list;
@@ -251,26 +289,40 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-// Read what is open. Returns as codes_list_read() does, without telling why.
-static int read_open(
-	int fd, const struct stat *file, const struct codes_list_ear *ear, struct codes_list **list)
+// The bytes of a file. Returns how many, or -errno.
+static ssize_t read_bytes(int fd, char *bytes, size_t size, const struct codes_list_pause *pause)
 {
-	const size_t size = (size_t)file->st_size;
-	char *bytes = malloc(size + 1);
 	size_t len = 0;
 	ssize_t got = 1;
-	if (!bytes)
+	while (len < size && got > 0) {
+		const size_t more = size - len < SLICE_BYTES ? size - len : SLICE_BYTES;
+		if ((got = read(fd, bytes + len, more)) > 0)
+			len += (size_t)got;
+		rest(pause);
+	}
+	return got < 0 ? -errno : (ssize_t)len;
+}
+
+// Read what is open. Returns as codes_list_read() does, without telling why.
+static int read_open(int fd, const struct stat *file, const struct codes_list_ear *ear,
+	const struct codes_list_pause *pause, struct codes_list **list)
+{
+	const size_t size = (size_t)file->st_size;
+	if (size == 0)
+		return codes_list_parse((struct span){NULL, 0}, ear, pause, list);
+	char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (bytes == MAP_FAILED)
 		return -ENOMEM;
-	while (len < size && (got = read(fd, bytes + len, size - len)) > 0)
-		len += (size_t)got;
-	int ret = got < 0 ? -errno : codes_list_parse((struct span){bytes, len}, ear, list);
-	explicit_bzero(bytes, len);
-	free(bytes);
+	const ssize_t len = read_bytes(fd, bytes, size, pause);
+	const int ret =
+		len < 0 ? (int)len
+			: codes_list_parse((struct span){bytes, (size_t)len}, ear, pause, list);
+	unmap(bytes, size, pause);
 	return ret;
 }
 
 int codes_list_read(const char *path, struct codes_list *before, const struct codes_list_ear *ear,
-	struct codes_list **list)
+	const struct codes_list_pause *pause, struct codes_list **list)
 {
 	struct reading r = {.ear = ear};
 	struct stat file;
@@ -283,7 +335,7 @@ int codes_list_read(const char *path, struct codes_list *before, const struct co
 	if (ret == 0 && before && is_same_file(&before->file, &file)) {
 		*list = codes_list_hold(before);
 	} else if (ret == 0) {
-		ret = read_open(fd, &file, ear, list);
+		ret = read_open(fd, &file, ear, pause, list);
 		if (ret == 0)
 			(*list)->file = file;
 	}
@@ -302,9 +354,14 @@ struct codes_list *codes_list_hold(struct codes_list *list)
 
 void codes_list_give(struct codes_list *list)
 {
+	codes_list_give_slowly(list, NULL);
+}
+
+void codes_list_give_slowly(struct codes_list *list, const struct codes_list_pause *pause)
+{
 	if (!list || --list->holders > 0)
 		return;
-	free(list->places);
+	unmap(list->places, codes_list_bytes(list), pause);
 	free(list);
 }
 
@@ -321,4 +378,9 @@ uint32_t codes_list_count(const struct codes_list *list)
 uint64_t codes_list_uses_total(const struct codes_list *list)
 {
 	return list->uses_total;
+}
+
+uint64_t codes_list_bytes(const struct codes_list *list)
+{
+	return list->place_count * sizeof(struct place);
 }

@@ -12,7 +12,8 @@
 // list with more than one chance in 2^CODES_LIST_SPARE_BITS.
 //
 // In memory it is an open-addressed table of digests, 24 bytes a place; a million codes take 32 MB
-// and a third of a second to read.
+// and a third of a second to read, in slices of a millisecond or so between which the caller may do
+// something else.
 #pragma once
 
 #include <stdint.h>
@@ -31,6 +32,12 @@
 
 struct codes_list;
 
+// Called between slices, where not even the file is read any further; NULL: never.
+struct codes_list_pause {
+	void (*pause)(void *context);
+	void *context;
+};
+
 // Told what is wrong. Lines count from 1; 0: the file as a whole. No text has a code in it.
 struct codes_list_ear {
 	void (*hear)(void *context, uint32_t line, bool is_warning, const char *text);
@@ -39,18 +46,22 @@ struct codes_list_ear {
 
 // Make a list of a text.
 // Returns 0; -EINVAL, and the ear was told; -ENOMEM. One holder: codes_list_give(). Any thread.
-int codes_list_parse(struct span text, const struct codes_list_ear *ear, struct codes_list **list);
+int codes_list_parse(struct span text, const struct codes_list_ear *ear,
+	const struct codes_list_pause *pause, struct codes_list **list);
 
 // Make a list of a file.
 //   before  one that may be of the same file: if that has not changed, it is held once more and
 //           returned; may be NULL
 // Returns as above, or another -errno, and the ear was told. Control, or before it starts.
 int codes_list_read(const char *path, struct codes_list *before, const struct codes_list_ear *ear,
-	struct codes_list **list);
+	const struct codes_list_pause *pause, struct codes_list **list);
 
 // One holder more, or fewer; freed with the last. NULL is accepted by codes_list_give().
 struct codes_list *codes_list_hold(struct codes_list *list);
 void codes_list_give(struct codes_list *list);
+
+// Likewise, and with the last holder its memory goes in slices too.
+void codes_list_give_slowly(struct codes_list *list, const struct codes_list_pause *pause);
 
 // How often a code may be used; 0: it is not in the list. The comparison is constant in time.
 uint32_t codes_list_uses(const struct codes_list *list, const struct code_digest *digest);
@@ -58,3 +69,6 @@ uint32_t codes_list_uses(const struct codes_list *list, const struct code_digest
 // Codes in it, and their uses together.
 uint32_t codes_list_count(const struct codes_list *list);
 uint64_t codes_list_uses_total(const struct codes_list *list);
+
+// Bytes that it takes.
+uint64_t codes_list_bytes(const struct codes_list *list);

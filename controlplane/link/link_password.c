@@ -2,11 +2,12 @@
 
 #include "controlplane/link/link_password.h"
 
+#include "controlplane/private_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 // What is wrong with `bytes` read, or NULL: then they are a text.
@@ -28,18 +29,11 @@ static const char *check(char *password, ssize_t bytes)
 
 static const char *read_file(const char *path, char *password)
 {
-	struct stat stat;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe is refused, not waited for
 	if (fd < 0)
 		return strerror(errno);
 	char line[LINK_PASSWORD_BYTES_MAX + 2]; // the longest, its end, and one more
-	const char *wrong = NULL;
-	if (fstat(fd, &stat) < 0)
-		wrong = strerror(errno);
-	else if (!S_ISREG(stat.st_mode))
-		wrong = "is no file";
-	else if (stat.st_mode & 07)
-		wrong = "may be read by everybody";
+	const char *wrong = private_file_fault(fd);
 	if (!wrong)
 		wrong = check(line, read(fd, line, sizeof(line)));
 	close(fd);

@@ -57,7 +57,8 @@ __attribute__((format(printf, 3, 4))) static void say(
 	struct walk *w, const char *file, const char *format, ...)
 {
 	char text[300];
-	struct template_place place = {file, 1, 1};
+	const bool is_whole = file == w->folder->path;
+	struct template_place place = {file, !is_whole, !is_whole};
 	va_list values;
 	va_start(values, format);
 	vsnprintf(text, sizeof(text), format, values);

@@ -99,6 +99,7 @@ PARTIALS = {
                    '<label for="code">%{code.label}</label>\n'
                    '<input id="code" name="code" maxlength="64" required autofocus'
                    ' autocomplete="off" autocapitalize="characters" spellcheck="false">\n'
+                   '<input type="hidden" name="once" value="{{once}}">'
                    '<button>%{code.send}</button></form>\n'
                    '{{#code_invalid}}<p class="warn" role="alert">%{code.invalid}</p>'
                    '{{/code_invalid}}'

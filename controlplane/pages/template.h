@@ -24,7 +24,8 @@
 #define TEMPLATE_TAG_BYTES_MAX 200u // between the braces
 #define TEMPLATE_FILLER '\x01' // what holes are full of; in no text
 
-// Where something is wrong. Lines and columns (characters) are counted from 1.
+// Where something is wrong. Lines and columns (characters) are counted from 1; both 0: the file, or
+// a folder, itself.
 struct template_place {
 	const char *file;
 	uint32_t line, column;

@@ -65,6 +65,8 @@ static struct subject subject_of(const struct store_record *r)
 	case STORE_CODE:
 		return (struct subject){STORE_CODE | (uint64_t)r->code.line_id << 32,
 			r->code.digest[0], r->code.digest[1]};
+	case STORE_MOVE:
+		return (struct subject){STORE_MOVE, r->move.number % STORE_MOVES_MAX, 0};
 	case STORE_CLOCK:
 		return (struct subject){STORE_CLOCK, 0, 0};
 	case STORE_CONFIG:

@@ -3,6 +3,7 @@
 
 #include "controlplane/store/seal.h"
 
+#include "controlplane/private_file.h"
 #include "controlplane/store/locked.h"
 
 #include <openssl/evp.h>
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define VERSION 1
@@ -59,13 +59,9 @@ static bool read_digits(struct seal *seal, ssize_t bytes)
 
 static int read_file(struct seal *seal, int fd, const char *path, char *error)
 {
-	struct stat stat;
-	if (fstat(fd, &stat) < 0)
-		return fail(error, path, strerror(errno), -errno);
-	if (!S_ISREG(stat.st_mode))
-		return fail(error, path, "is no file", -EINVAL);
-	if (stat.st_mode & 077)
-		return fail(error, path, "may be read by others than its owner", -EPERM);
+	const char *wrong = private_file_fault(fd);
+	if (wrong)
+		return fail(error, path, wrong, -EPERM);
 	ssize_t bytes = read(fd, seal->digits, sizeof(seal->digits));
 	if (bytes < 0)
 		return fail(error, path, strerror(errno), -errno);

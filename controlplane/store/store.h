@@ -26,6 +26,7 @@
 #define STORE_TEXT_MAX 1024u // bytes of a message, or of an audit entry; longer ones are refused
 #define STORE_ERROR_MAX 256u
 #define STORE_HISTORY_MAX 1000 // audit entries and configurations kept, each
+#define STORE_MOVES_MAX (1u << 17)
 #define STORE_AS_CONFIGURED 0xffu // in store_room: no command has said otherwise
 
 enum store_kind {
@@ -49,6 +50,7 @@ enum store_kind {
 	STORE_DRAW_FORGOTTEN, // draw: line_id and number suffice
 	STORE_DOORS, // doors
 	STORE_CODE, // code
+	STORE_MOVE, // move: the last STORE_MOVES_MAX of them are kept
 };
 
 struct store_session {
@@ -135,6 +137,16 @@ struct store_code {
 	uint32_t used; // how often
 };
 
+// Somebody came into a lane by a code or a link: whoever is the same holder has the same place.
+struct store_move {
+	uint64_t number; // counts up by one; modulo STORE_MOVES_MAX: which record this is
+	uint64_t holder;
+	bool is_once; // the holder is known by the number of a page, and not by a ticket
+	bool is_gathered; // `key` is the number of a gathering
+	uint32_t lane_id; // line id; 0: it has come to nothing
+	uint64_t visitor, key; // of the ticket
+};
+
 struct store_record {
 	uint8_t kind; // enum store_kind
 	union {
@@ -150,6 +162,7 @@ struct store_record {
 		struct store_draw draw;
 		struct store_doors doors;
 		struct store_code code;
+		struct store_move move;
 	};
 };
 

@@ -205,13 +205,15 @@ static int schema_upgrade(struct store_sqlite *s)
 	int ret = query_number(s->db, "PRAGMA user_version", &version);
 	if (ret != SQLITE_OK || version == STORE_SQLITE_SCHEMA)
 		return ret;
-	char *sql = sqlite3_mprintf("BEGIN; %s %s %s PRAGMA user_version = %d; COMMIT;",
-		version < 2 ? store_sqlite_table_from_1 : "",
-		version < 3 ? store_sqlite_table_from_2 : "", store_sqlite_table_from_3,
-		STORE_SQLITE_SCHEMA);
-	ret = sql ? execute(s->db, sql) : SQLITE_NOMEM;
-	sqlite3_free(sql);
-	return ret;
+	ret = execute(s->db, "BEGIN");
+	for (long step = version; step < STORE_SQLITE_SCHEMA && ret == SQLITE_OK; step++)
+		ret = execute(s->db, store_sqlite_table_steps[step]);
+	char sql[64];
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", STORE_SQLITE_SCHEMA);
+	if (ret == SQLITE_OK)
+		ret = execute(s->db, sql);
+	const int ended = execute(s->db, ret == SQLITE_OK ? "COMMIT" : "ROLLBACK");
+	return ret == SQLITE_OK ? ended : ret;
 }
 
 static int connect_database(struct store_sqlite *s, const char *path)

@@ -13,7 +13,7 @@
 
 #include "controlplane/store/store.h"
 
-#define STORE_SQLITE_SCHEMA 4 // in user_version
+#define STORE_SQLITE_SCHEMA 5 // in user_version
 #define STORE_SQLITE_BACKOFF_MIN_MS 100u // between tries while unsaved, doubled up to
 #define STORE_SQLITE_BACKOFF_MAX_MS 5000u
 

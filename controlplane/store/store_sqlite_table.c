@@ -29,9 +29,13 @@
 	"CREATE TABLE codes (line INTEGER NOT NULL, digest BLOB NOT NULL, used INTEGER NOT NULL," \
 	" PRIMARY KEY (line, digest)) STRICT, WITHOUT ROWID;"
 
-const char store_sqlite_table_from_1[] = TICKETS;
-const char store_sqlite_table_from_2[] = DRAWS;
-const char store_sqlite_table_from_3[] = CODES;
+#define MOVES \
+	"CREATE TABLE moves (place INTEGER PRIMARY KEY, number INTEGER NOT NULL," \
+	" holder INTEGER NOT NULL, once INTEGER NOT NULL, lane INTEGER NOT NULL," \
+	" visitor INTEGER NOT NULL, key INTEGER NOT NULL, gathered INTEGER NOT NULL) STRICT;"
+
+const char *const store_sqlite_table_steps[STORE_SQLITE_SCHEMA] = {
+	[1] = TICKETS, [2] = DRAWS, [3] = CODES, [4] = MOVES};
 
 const char store_sqlite_table_schema[] =
 	"CREATE TABLE sessions (line INTEGER NOT NULL, visitor INTEGER NOT NULL,"
@@ -59,7 +63,7 @@ const char store_sqlite_table_schema[] =
 		STORE_HISTORY_MAX) "; END;"
 				   "CREATE TRIGGER audit_trim AFTER INSERT ON audit BEGIN"
 				   " DELETE FROM audit WHERE id <= new.id - " NUMBER(
-					   STORE_HISTORY_MAX) "; END;" TICKETS DRAWS CODES;
+					   STORE_HISTORY_MAX) "; END;" TICKETS DRAWS CODES MOVES;
 
 static void bind_session(sqlite3_stmt *to, const struct store_record *r)
 {
@@ -183,6 +187,19 @@ static void bind_code(sqlite3_stmt *to, const struct store_record *r)
 	sqlite3_bind_int64(to, 3, r->code.used);
 }
 
+static void bind_move(sqlite3_stmt *to, const struct store_record *r)
+{
+	const struct store_move *move = &r->move;
+	sqlite3_bind_int64(to, 1, (sqlite3_int64)(move->number % STORE_MOVES_MAX));
+	sqlite3_bind_int64(to, 2, (sqlite3_int64)move->number);
+	sqlite3_bind_int64(to, 3, (sqlite3_int64)move->holder);
+	sqlite3_bind_int64(to, 4, move->is_once);
+	sqlite3_bind_int64(to, 5, move->lane_id);
+	sqlite3_bind_int64(to, 6, (sqlite3_int64)move->visitor);
+	sqlite3_bind_int64(to, 7, (sqlite3_int64)move->key);
+	sqlite3_bind_int64(to, 8, move->is_gathered);
+}
+
 #define OF_VISITOR " WHERE line = ?1 AND visitor = ?2"
 
 static const struct {
@@ -211,6 +228,8 @@ static const struct {
 		bind_draw_number},
 	[STORE_DOORS] = {"INSERT OR REPLACE INTO doors VALUES (?1, ?2, ?3, ?4)", bind_doors},
 	[STORE_CODE] = {"INSERT OR REPLACE INTO codes VALUES (?1, ?2, ?3)", bind_code},
+	[STORE_MOVE] = {"INSERT OR REPLACE INTO moves VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+		bind_move},
 };
 #define KINDS (sizeof(writes) / sizeof(writes[0]))
 
@@ -364,6 +383,22 @@ static bool read_code(sqlite3_stmt *row, struct store_record *r)
 	return is_whole;
 }
 
+static bool read_move(sqlite3_stmt *row, struct store_record *r)
+{
+	struct store_move *move = &r->move;
+	uint8_t is_once, is_gathered;
+	move->number = read_u64(row, 0);
+	move->holder = read_u64(row, 1);
+	move->visitor = read_u64(row, 4);
+	move->key = read_u64(row, 5);
+	if (!read_u8(row, 2, &is_once) || !read_u32(row, 3, &move->lane_id) ||
+		!read_u8(row, 6, &is_gathered) || is_once > 1 || is_gathered > 1)
+		return false;
+	move->is_once = is_once;
+	move->is_gathered = is_gathered;
+	return true;
+}
+
 static const struct {
 	const char *sql;
 	bool (*read)(sqlite3_stmt *row, struct store_record *r);
@@ -385,6 +420,9 @@ static const struct {
 		read_draw},
 	[STORE_DOORS] = {"SELECT line, opened, at, salt FROM doors", read_doors},
 	[STORE_CODE] = {"SELECT line, digest, used FROM codes", read_code},
+	[STORE_MOVE] = {"SELECT number, holder, once, lane, visitor, key, gathered FROM moves"
+			" ORDER BY number",
+		read_move},
 };
 
 struct store_sqlite_table {

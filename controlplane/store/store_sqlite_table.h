@@ -6,13 +6,12 @@
 #include <sqlite3.h>
 
 #include "controlplane/store/store.h"
+#include "controlplane/store/store_sqlite.h"
 
-// What makes the tables, for a database that has none; and what one of each earlier version
-// lacks of the next.
+// What makes the tables, for a database that has none; and what one of each earlier version, from 1
+// on, lacks of the next.
 extern const char store_sqlite_table_schema[];
-extern const char store_sqlite_table_from_1[];
-extern const char store_sqlite_table_from_2[];
-extern const char store_sqlite_table_from_3[];
+extern const char *const store_sqlite_table_steps[STORE_SQLITE_SCHEMA];
 
 struct store_sqlite_table;
 

@@ -314,7 +314,8 @@ static void put_invitation(struct writer *w, const struct decision *decision,
 		.site = request->site,
 		.room = room,
 		.kind = PAGE_invitation,
-		.outcome = decision->outcome};
+		.outcome = decision->outcome,
+		.once = decision->once};
 	char json[ANSWER_CODE_BYTES_MAX];
 	put_page_fields(w, page);
 	writer_span(w, SPAN("Referrer-Policy: same-origin\r\n")); // the address may have a code

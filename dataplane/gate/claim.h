@@ -19,8 +19,10 @@ enum claim_kind {
 	CLAIM_GONE, // an answer found its request gone: the grant in it was not delivered: report
 	CLAIM_PASSED, // mode off: somebody was forwarded uncounted: report
 	CLAIM_CODE, // a code, its digest in `key` and `session`: answered
-	CLAIM_CODE_GONE, // an answer to that found its request gone, or no place could be drawn:
-			 // the use that it was honoured for was not made: report
+	CLAIM_CODE_GONE, // a place of an answer to that reached nobody who could ask again: the use
+			 // was not made: report
+	CLAIM_MOVE, // the holder of a ticket follows a link into lane `line_id`; or, with a ticket
+		    // that was given up, asks what for: answered
 };
 
 struct claim {
@@ -30,19 +32,23 @@ struct claim {
 	uint32_t request; // the sender's parked request; handed back in the answer
 	uint32_t generation; // of that parked request, likewise
 	uint32_t poll_after; // s; CLAIM_CALLED: what the visitor will be told if the answer is
-			     // CLAIM_NEXT
+			     // CLAIM_NEXT. CLAIM_CODE: 1 if the holder is known by the number of
+			     // a page, 0 if by a ticket
 	uint64_t key; // CLAIM_CALLED; CLAIM_LEAVE, with GATHER_NUMBER if it is none; CLAIM_CODE,
 		      // CLAIM_CODE_GONE: of the digest
-	uint64_t visitor; // all but CLAIM_PASSED, CLAIM_CODE_GONE; CLAIM_LEAVE: of the ticket, or if
-			  // there is none of the pass
+	uint64_t visitor; // all but CLAIM_PASSED; CLAIM_LEAVE: of the ticket, or if there is none
+			  // of the pass; CLAIM_CODE, CLAIM_MOVE: the holder, who may ask again after
+			  // a lost answer; 0: nobody will. CLAIM_CODE_GONE: of the place
 	uint64_t session; // CLAIM_RENEW, CLAIM_END, CLAIM_LEAVE, CLAIM_GONE; as `key`
 	uint32_t expires; // CLAIM_RENEW, CLAIM_END, CLAIM_LEAVE: of the pass presented, unix s;
-			  // CLAIM_RENEW: 0 if the origin asks. CLAIM_CODE: 1 if a ticket of
-			  // `line_id` is held. CLAIM_CODE_GONE: line id of the lane
+			  // CLAIM_RENEW: 0 if the origin asks. CLAIM_CODE, CLAIM_MOVE: line id of
+			  // the ticket that is held and good; 0: none. CLAIM_CODE_GONE: of the lane
 	uint32_t line_id; // of the room, so that a claim that crosses a reload is never charged to
 			  // another room
 	uint64_t sent_ms; // cluster time
-	uint64_t reserved;
+	uint64_t place; // CLAIM_CODE, CLAIM_MOVE: key of the ticket that is held, with
+			// GATHER_NUMBER if it is none; 0: there is none. CLAIM_CODE_GONE: of the
+			// place, likewise
 };
 static_assert(sizeof(struct claim) == 64, "one cache line, one ring element");
 
@@ -54,11 +60,19 @@ enum claim_verdict {
 	CLAIM_RENEWED, // the session lives, and expires is its end now
 	CLAIM_CLOSED, // the room is closed
 	CLAIM_LEFT, // given back; the store knows it
-	CLAIM_HONOURED, // code: good for lane `lane_id`, one use less; the store knows it
+	CLAIM_HONOURED, // code, move: a place in lane `lane_id`: a ticket of `visitor` and `key`;
+			// the store knows it
 	CLAIM_KNOWN, // code: of the lane that the visitor is in already: nothing was spent
-	CLAIM_UNKNOWN, // code: in no list of the room
+	CLAIM_UNKNOWN, // code: in no list of the room; move: the ticket was given up for nothing
 	CLAIM_SPENT, // code: used as often as it may be
+	CLAIM_FULL, // code, move: lane `lane_id` takes no more people; nothing was spent
+	CLAIM_BEFORE, // code, move: nor does it yet
 };
+
+// Of a place, in `expires` of CLAIM_HONOURED.
+#define CLAIM_PLACE_GATHERED 1u // `key` is the number of a gathering
+#define CLAIM_PLACE_AGAIN 2u // it was drawn for an earlier claim of the same holder
+#define CLAIM_PLACE_NOBODYS 4u // its holder cannot be known: undelivered, it was never drawn
 
 struct claim_answer {
 	uint8_t verdict; // enum claim_verdict
@@ -67,13 +81,13 @@ struct claim_answer {
 	uint32_t request;
 	uint32_t generation;
 	uint32_t poll_after; // s; CLAIM_NEXT
-	uint64_t key; // of the claim; of a code both words of the digest are
+	uint64_t key; // of the claim; CLAIM_HONOURED: of the place
 	uint64_t visitor;
-	uint64_t session;
-	uint32_t expires; // unix s
+	uint64_t session; // CLAIM_HONOURED: first word of the digest
+	uint32_t expires; // unix s; CLAIM_HONOURED: CLAIM_PLACE_ bits
 	uint32_t issued; // unix s, cluster time of the grant
 	uint32_t line_id;
-	uint32_t lane_id; // CLAIM_HONOURED: line id of the lane
-	uint64_t reserved2;
+	uint32_t lane_id; // CLAIM_HONOURED, CLAIM_FULL, CLAIM_BEFORE: line id of the lane
+	uint64_t digest; // CLAIM_HONOURED: the other word
 };
 static_assert(sizeof(struct claim_answer) == 64, "one cache line, one ring element");

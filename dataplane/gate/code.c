@@ -1,6 +1,7 @@
 // Reading a code, in three steps: the body to the text, the text to letters, these to a digest.
 //
-// The first value named `code` counts. A JSON body is an object with that member alone, whose
+// The first value named `code` counts, and of `once`. A JSON body is an object with these members
+// in this order, the second one if you like, whose
 // string has no escapes: a code needs none. Nothing is allocated: the letters and the padding of
 // SHA-256 (FIPS 180-4, 5.1.1) are one block, hashed from the initial state.
 
@@ -109,17 +110,41 @@ static bool digest_of_value(struct span value, struct code_digest *digest)
 	return code_digest((struct span){typed, len}, digest, NULL);
 }
 
-static bool in_form(struct span body, struct code_digest *digest)
+// The value of the first pair of a form's body with this name and `=`. Returns false if none has.
+static bool find_value(struct span body, struct span name, struct span *value)
 {
-	static const struct span name = {"code=", 5};
 	while (body.len > 0) {
 		const char *end = memchr(body.at, '&', body.len);
 		const struct span pair = {body.at, end ? (size_t)(end - body.at) : body.len};
-		if (pair.len >= name.len && memcmp(pair.at, name.at, name.len) == 0)
-			return digest_of_value(span_from(pair, name.len), digest);
+		if (pair.len >= name.len && memcmp(pair.at, name.at, name.len) == 0) {
+			*value = span_from(pair, name.len);
+			return true;
+		}
 		body = span_from(body, pair.len + (end ? 1 : 0));
 	}
 	return false;
+}
+
+// 16 hex digits, as the page has them; 0 if it is none.
+static uint64_t once_of(struct span text)
+{
+	uint64_t once = 0;
+	if (text.len != 16)
+		return 0;
+	for (size_t i = 0; i < text.len; i++) {
+		if (!octet_is(text.at[i], OCTET_HEX))
+			return 0;
+		once = once << 4 | octet_hex_value(text.at[i]);
+	}
+	return once;
+}
+
+static bool in_form(struct span body, struct code_digest *digest, uint64_t *once)
+{
+	struct span value;
+	if (find_value(body, SPAN("once="), &value))
+		*once = once_of(value);
+	return find_value(body, SPAN("code="), &value) && digest_of_value(value, digest);
 }
 
 // Take white space and then `text` off the front. Returns false if it is not there.
@@ -134,24 +159,40 @@ static bool take(struct span *from, struct span text)
 	return true;
 }
 
-static bool in_json(struct span body, struct code_digest *digest)
+// A string without escapes.
+static bool take_string(struct span *from, struct span *text)
 {
-	if (!take(&body, SPAN("{")) || !take(&body, SPAN("\"code\"")) || !take(&body, SPAN(":")) ||
-		!take(&body, SPAN("\"")))
+	if (!take(from, SPAN("\"")))
 		return false;
-	const char *end = memchr(body.at, '"', body.len);
+	const char *end = memchr(from->at, '"', from->len);
 	if (!end)
 		return false;
-	const struct span typed = {body.at, (size_t)(end - body.at)};
-	body = span_from(body, typed.len + 1);
+	*text = (struct span){from->at, (size_t)(end - from->at)};
+	*from = span_from(*from, text->len + 1);
+	return true;
+}
+
+static bool in_json(struct span body, struct code_digest *digest, uint64_t *once)
+{
+	struct span typed, number;
+	if (!take(&body, SPAN("{")) || !take(&body, SPAN("\"code\"")) || !take(&body, SPAN(":")) ||
+		!take_string(&body, &typed))
+		return false;
+	if (take(&body, SPAN(","))) {
+		if (!take(&body, SPAN("\"once\"")) || !take(&body, SPAN(":")) ||
+			!take_string(&body, &number))
+			return false;
+		*once = once_of(number);
+	}
 	if (!take(&body, SPAN("}")) || !take(&body, SPAN("")) || body.len > 0)
 		return false;
 	return code_digest(typed, digest, NULL);
 }
 
-bool code_in_body(struct span body, bool is_json, struct code_digest *digest)
+bool code_in_body(struct span body, bool is_json, struct code_digest *digest, uint64_t *once)
 {
-	return is_json ? in_json(body, digest) : in_form(body, digest);
+	*once = 0;
+	return is_json ? in_json(body, digest, once) : in_form(body, digest, once);
 }
 
 // Whether the body is JSON by its media type, whatever parameters that has.
@@ -186,7 +227,8 @@ bool code_read(const struct http_head *head, struct span rest, struct gate_reque
 	request->body_bytes = (uint16_t)head->content_length;
 	request->has_body = false;
 	request->wants_json = request->wants_json || is_json;
-	if (code_in_body((struct span){rest.at, request->body_bytes}, is_json, &request->code))
+	if (code_in_body((struct span){rest.at, request->body_bytes}, is_json, &request->code,
+		    &request->once))
 		request->code_outcome = CODE_asked;
 	else
 		request->code_outcome = CODE_invalid;

@@ -77,5 +77,6 @@ bool code_read(const struct http_head *head, struct span rest, struct gate_reque
 // Find the code in the body of a request, and its digest.
 //   body     whole, at most CODE_BODY_BYTES_MAX
 //   is_json  what Content-Type says; else it is taken for a form's
+//   once     the number of the page that it was typed on; 0: there is none
 // Returns false if there is none, or none that could be. Pure; any thread.
-bool code_in_body(struct span body, bool is_json, struct code_digest *digest);
+bool code_in_body(struct span body, bool is_json, struct code_digest *digest, uint64_t *once);

@@ -13,7 +13,9 @@
 #include "dataplane/gate/decide_tell.h"
 #include "dataplane/gate/decide_view.h"
 #include "dataplane/gate/ended.h"
+#include "dataplane/gate/enter.h"
 #include "dataplane/gate/gather.h"
+#include "dataplane/gate/lane.h"
 #include "dataplane/gate/place.h"
 #include "dataplane/http/head.h"
 
@@ -27,7 +29,6 @@ static void decide_by_ticket(struct decide_view *v);
 static void decide_by_answer(struct decide_view *v);
 static void decide_newcomer(struct decide_view *v);
 static void draw_place(struct decide_view *v);
-static void enter_lane(struct decide_view *v, const struct gate_room *lane);
 static void clear_cookies(struct decide_view *v);
 
 static void choose_ticket(struct decide_view *v)
@@ -116,7 +117,7 @@ void decide(const struct decide_input *input, struct decision *decision)
 		return v.request->method == HTTP_GET ? decide_gather_show(&v)
 						     : decide_tell_answer(&v, DECIDE_METHOD);
 	case GATE_ROUTE_CODE:
-		return decide_code(&v, enter_lane);
+		return decide_code(&v);
 	case GATE_ROUTE_ASSET:
 		return decide_tell_answer(
 			&v, v.request->method == HTTP_GET || v.request->method == HTTP_HEAD
@@ -353,20 +354,64 @@ static void decide_by_answer(struct decide_view *v)
 			v, answer->poll_after > 0 ? answer->poll_after : decide_tell_next(v));
 	case CLAIM_CLOSED:
 		return decide_tell(v, STATUS_closed, NULL, decide_tell_rest(v));
+	case CLAIM_HONOURED:
+	case CLAIM_FULL:
+	case CLAIM_BEFORE:
+		if (decide_take_place(v))
+			return;
+		return lapse(v);
+	case CLAIM_UNKNOWN:
+		v->answer = NULL; // it was given up for nothing: like any newcomer
+		return lapse(v);
 	case CLAIM_LAPSED:
 	case CLAIM_RENEWED: // these answer other kinds of claims
 	case CLAIM_LEFT:
-	case CLAIM_HONOURED:
 	case CLAIM_KNOWN:
-	case CLAIM_UNKNOWN:
 	case CLAIM_SPENT:
 		return lapse(v);
 	}
 	assert(!"control answers with a verdict");
 }
 
+// Whether a ticket of another line of the room has neither lapsed nor been given back.
+static bool is_good_elsewhere(const struct decide_view *v, const struct token *ticket)
+{
+	if (ticket->line_id == v->room->line_id)
+		return false;
+	const struct gate_room *from = lane_of_line(v->request->whole, ticket->line_id);
+	return (ticket->flags & TOKEN_FLAG_GATHERED) ||
+	       ticket->key >= atomic_load(&from->line->floor);
+}
+
+// Whoever holds a ticket and follows a link into a lane gives up the one place for the other, which
+// control does for both at once; so it also knows where a ticket leads that was given up, if the
+// answer was lost. Returns false if nothing is to be asked.
+static bool claim_move(struct decide_view *v)
+{
+	const struct gate_request *request = v->request;
+	if (v->was_asked || !v->may_claim || v->in->is_draining ||
+		!(request->outranked || request->ticket))
+		return false;
+	const struct token *old =
+		request->outranked ? &request->outranked->token : &request->ticket->token;
+	const bool is_left = v->in->left && ended_has(v->in->left, old->visitor);
+	if (!is_left && !(request->outranked && is_good_elsewhere(v, old)))
+		return false;
+	const uint64_t gathered = old->flags & TOKEN_FLAG_GATHERED ? GATHER_NUMBER : 0;
+	v->out->action = DECIDE_CLAIM;
+	v->out->claim = (struct claim){.kind = CLAIM_MOVE,
+		.room = v->room->index,
+		.line_id = v->room->line_id,
+		.visitor = old->visitor,
+		.expires = is_left ? 0 : old->line_id,
+		.place = is_left ? 0 : old->key | gathered};
+	return true;
+}
+
 static void decide_newcomer(struct decide_view *v)
 {
+	if (claim_move(v))
+		return;
 	const struct token newcomer = {.kind = TOKEN_TICKET, .visitor = v->in->fresh_visitor};
 	bool takes = v->room->mode == GATE_MODE_AUTO || v->room->mode == GATE_MODE_PEAK;
 	bool is_direct = takes && v->room->state == GATE_OPEN && v->may_claim &&
@@ -377,34 +422,67 @@ static void decide_newcomer(struct decide_view *v)
 		draw_place(v);
 }
 
+// No place was to be had, for whatever reason.
+static void tell_outside(struct decide_view *v, enum enter_result why)
+{
+	assert(why != ENTER_PLACED);
+	if (why == ENTER_FULL)
+		decide_tell(v, STATUS_full, NULL, decide_tell_rest(v));
+	else
+		decide_gather_tell_before(v);
+}
+
 static void draw_place(struct decide_view *v)
 {
+	const struct enter_who who = {
+		v->in->fresh_visitor, v->in->now_ms, v->in->now_s, v->in->appliance};
 	if (v->in->is_draining)
 		return unavailable(v);
-	if (v->room->line_max != UINT64_MAX && decide_tell_waiting(v) >= v->room->line_max)
-		return decide_tell(v, STATUS_full, NULL, decide_tell_rest(v));
-	if ((v->room->gather || v->room->state == GATE_BEFORE) && decide_gather_join(v))
-		return;
-	uint64_t key = place_mint(v->line, v->in->now_ms / PLACE_SLOT_MS, v->in->appliance);
-	if (key == 0)
-		return decide_tell(v, STATUS_full, NULL, decide_tell_rest(v));
-	v->out->ticket = (struct token){.kind = TOKEN_TICKET,
-		.line_id = v->room->line_id,
-		.key = key,
-		.visitor = v->in->fresh_visitor,
-		.issued = v->in->now_s};
+	const enum enter_result result =
+		enter_line(v->room, &who, &v->out->ticket, &v->out->fills_window);
+	if (result != ENTER_PLACED)
+		return tell_outside(v, result);
 	v->out->sets_ticket = v->out->was_minted = true;
 	decide_gather_tell(v, &v->out->ticket);
 }
 
-// A newcomer to a lane of the room gets a place in it.
-static void enter_lane(struct decide_view *v, const struct gate_room *lane)
+// From here on the visitor is one of another line of the room. Returns false if a reload has taken
+// it away.
+static bool go_to(struct decide_view *v, uint32_t line_id)
 {
-	v->room = lane;
+	const struct gate_room *line = lane_of_line(v->request->whole, line_id);
+	if (!line)
+		return false;
+	v->room = line;
 	v->ticket = NULL;
 	v->is_gathered = v->is_reissued = false;
 	look_at_line(v);
-	draw_place(v);
+	return true;
+}
+
+bool decide_take_place(struct decide_view *v)
+{
+	const struct claim_answer *answer = v->answer;
+	if (!go_to(v, answer->lane_id))
+		return false;
+	if (answer->verdict != CLAIM_HONOURED) {
+		tell_outside(v, answer->verdict == CLAIM_FULL ? ENTER_FULL : ENTER_BEFORE);
+		return true;
+	}
+	const bool is_gathered = answer->expires & CLAIM_PLACE_GATHERED;
+	if (is_gathered && !v->room->gather)
+		return false; // nobody gathers there any more
+	v->out->ticket = (struct token){.kind = TOKEN_TICKET,
+		.flags = is_gathered ? TOKEN_FLAG_GATHERED : 0,
+		.line_id = answer->lane_id,
+		.key = answer->key,
+		.visitor = answer->visitor,
+		.issued = v->in->now_s};
+	v->out->sets_ticket = true;
+	v->out->was_minted = !(answer->expires & CLAIM_PLACE_AGAIN);
+	v->out->lane_id = answer->lane_id;
+	decide_gather_tell(v, &v->out->ticket);
+	return true;
 }
 
 static bool has_cookie(const struct gate_request *request, enum token_kind kind)

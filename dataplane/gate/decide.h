@@ -93,6 +93,7 @@ struct decision {
 			    // claim.poll_after as refused
 	bool is_draining, is_unhealthy; // HEALTH
 	uint8_t outcome; // INVITATION: enum code_outcome
+	uint64_t once; // INVITATION: number of the page, of whoever types a code on it
 	uint32_t lane_id; // WELCOME: line id of the lane that a code was honoured for; 0: none was
 	struct token ticket, pass; // to set, or (pass) to forward with
 	uint64_t session; // FORWARD: 0 if unguarded

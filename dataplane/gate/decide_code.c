@@ -1,17 +1,14 @@
 // A code is a claim: only control knows which are good and how often they were used. Honoured, it
-// becomes a place in its lane, drawn here and now; from then on its holder is like anybody who
-// waits there, and the code is done with. Nothing is claimed, and so nothing spent, where no place
-// could be had: closed, rejecting, draining, held, or for those who are inside or need not wait.
-//
-// What can only be known afterwards (the lane is full; its doors are closed and nobody gathers yet)
-// is told as it would be told to anybody, without `lane_id`: whoever carries this out gives the use
-// back.
+// has become a place in its lane, which control has drawn and remembers with who showed it; from
+// then on its holder is like anybody who waits there, and the code is done with. Nothing is
+// claimed, and so nothing spent, where no place could be had: closed, rejecting, draining, held, or
+// for those who are inside or need not wait; nor where control finds the lane full.
 
 #include "dataplane/gate/decide_code.h"
 
 #include "dataplane/gate/decide_gather.h"
 #include "dataplane/gate/decide_tell.h"
-#include "dataplane/gate/lane.h"
+#include "dataplane/gate/gather.h"
 #include "dataplane/http/head.h"
 
 #define MINUTE_S 60u
@@ -20,6 +17,7 @@ static void tell(struct decide_view *v, enum code_outcome outcome)
 {
 	decide_tell_answer(v, DECIDE_INVITATION);
 	v->out->outcome = (uint8_t)outcome;
+	v->out->once = v->in->fresh_visitor;
 	v->out->status.poll_after = MINUTE_S - v->in->now_s % MINUTE_S; // when the guard forgets
 }
 
@@ -40,25 +38,17 @@ static void welcome(struct decide_view *v)
 	decide_tell_answer(v, DECIDE_WELCOME);
 }
 
-static void honoured(
-	struct decide_view *v, void (*enter)(struct decide_view *v, const struct gate_room *lane))
-{
-	const struct gate_room *lane = lane_of_line(v->request->whole, v->answer->lane_id);
-	if (!lane) // a reload has taken it away
-		return tell(v, CODE_unknown);
-	enter(v, lane);
-	if (!v->out->sets_ticket)
-		return;
-	decide_tell_answer(v, DECIDE_WELCOME);
-	v->out->lane_id = lane->line_id;
-}
-
-static void answered(
-	struct decide_view *v, void (*enter)(struct decide_view *v, const struct gate_room *lane))
+static void answered(struct decide_view *v)
 {
 	switch (v->answer ? (enum claim_verdict)v->answer->verdict : CLAIM_REFUSED) {
 	case CLAIM_HONOURED:
-		return honoured(v, enter);
+	case CLAIM_FULL:
+	case CLAIM_BEFORE:
+		if (!decide_take_place(v))
+			tell(v, CODE_unknown);
+		else if (v->out->lane_id != 0)
+			decide_tell_answer(v, DECIDE_WELCOME);
+		return;
 	case CLAIM_KNOWN:
 		return welcome(v);
 	case CLAIM_UNKNOWN:
@@ -71,17 +61,30 @@ static void answered(
 	}
 }
 
+// Who shows a code, so that the same one may show it again if the answer is lost: the visitor of
+// any ticket that is signed, given up though it may be; else whoever has the page's number, which
+// only together with this very code says anything. 0: it cannot be known.
+static uint64_t holder_of(const struct decide_view *v)
+{
+	if (v->request->ticket)
+		return v->request->ticket->token.visitor;
+	return v->request->once ? v->request->once ^ v->request->code.words[0] : 0;
+}
+
 static void ask(struct decide_view *v)
 {
 	const struct code_digest *code = &v->request->code;
+	const struct token *held = v->ticket ? &v->ticket->token : NULL;
 	v->out->action = DECIDE_CLAIM;
 	v->out->claim = (struct claim){.kind = CLAIM_CODE,
 		.room = v->room->index,
 		.line_id = v->room->line_id,
 		.key = code->words[0],
 		.session = code->words[1],
-		.visitor = v->in->fresh_visitor,
-		.expires = v->ticket != NULL};
+		.visitor = holder_of(v),
+		.poll_after = v->request->ticket == NULL,
+		.expires = held ? held->line_id : 0,
+		.place = held ? held->key | (v->is_gathered ? GATHER_NUMBER : 0) : 0};
 }
 
 // A code that came whole, from somebody who may have use for it.
@@ -102,8 +105,7 @@ static void decide_sent(struct decide_view *v)
 		ask(v);
 }
 
-void decide_code(
-	struct decide_view *v, void (*enter)(struct decide_view *v, const struct gate_room *lane))
+void decide_code(struct decide_view *v)
 {
 	const struct gate_request *request = v->request;
 	if (request->method == HTTP_GET || request->method == HTTP_HEAD)
@@ -115,7 +117,7 @@ void decide_code(
 	else if (request->code_outcome != CODE_asked)
 		tell(v, (enum code_outcome)request->code_outcome);
 	else if (v->was_asked)
-		answered(v, enter);
+		answered(v);
 	else
 		decide_sent(v);
 }

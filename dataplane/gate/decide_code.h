@@ -5,6 +5,4 @@
 
 // What becomes of a request to the endpoint of codes (code.h): the page, a claim, or the answer to
 // that.
-//   enter  draws a place in a lane
-void decide_code(
-	struct decide_view *v, void (*enter)(struct decide_view *v, const struct gate_room *lane));
+void decide_code(struct decide_view *v);

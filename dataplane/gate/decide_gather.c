@@ -145,36 +145,9 @@ void decide_gather_tell(struct decide_view *v, const struct token *ticket)
 	v->out->status.ahead_min = placed_before(v);
 }
 
-bool decide_gather_join(struct decide_view *v)
+void decide_gather_tell_before(struct decide_view *v)
 {
-	struct gather *gather = v->room->gather;
-	struct gather_ids *ids =
-		gather ? atomic_load_explicit(&gather->open, memory_order_acquire) : NULL;
-	// What is being drawn is either what these doors have opened for, and newcomers stand
-	// behind it, or what was left of an opening before.
-	bool is_coming = !ids && (!gather || v->room->opens_s >= v->in->now_s ||
-					 atomic_load(&gather->numbers[0]) == 0);
-	if (is_coming && v->room->state == GATE_BEFORE) {
-		decide_tell(v, STATUS_before, NULL, after_moment(v, v->room->gathers_s, SOON_S));
-		return true;
-	}
-	if (!ids)
-		return false;
-	uint64_t number = gather_join(ids, v->line, v->in->fresh_visitor);
-	if (number == 0) {
-		decide_tell(v, STATUS_full, NULL, decide_tell_rest(v));
-		return true;
-	}
-	v->out->ticket = (struct token){.kind = TOKEN_TICKET,
-		.flags = TOKEN_FLAG_GATHERED,
-		.line_id = v->room->line_id,
-		.key = number,
-		.visitor = v->in->fresh_visitor,
-		.issued = v->in->now_s};
-	v->out->sets_ticket = v->out->was_minted = true;
-	v->out->fills_window = gather_is_full(ids);
-	decide_gather_tell(v, &v->out->ticket);
-	return true;
+	decide_tell(v, STATUS_before, NULL, after_moment(v, v->room->gathers_s, SOON_S));
 }
 
 void decide_gather_show(struct decide_view *v)

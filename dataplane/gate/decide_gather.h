@@ -11,9 +11,8 @@ void decide_gather_choose(struct decide_view *v);
 // but that of two whose keys are the same one stands before the other.
 bool decide_gather_rank(const struct decide_view *v, const struct token *ticket, uint64_t *rank);
 
-// Join the gathering of newcomers, if there is one; or say that the doors are closed. Returns false
-// if a place is to be drawn from the line. In a room with gatherings, or before its doors.
-bool decide_gather_join(struct decide_view *v);
+// Say that the doors are closed, and that nobody gathers yet.
+void decide_gather_tell_before(struct decide_view *v);
 
 // Tell the holder of a ticket that is not called where they stand: in the line, or in a gathering,
 // or before closed doors.

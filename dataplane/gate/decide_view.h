@@ -27,6 +27,11 @@ struct decide_view {
 	struct decision *out;
 };
 
+// Tell what control gave for a code or a ticket (CLAIM_HONOURED, CLAIM_FULL, CLAIM_BEFORE): from
+// here on the view is one of its lane. Returns false if a reload has taken that away, or its
+// gathering. In decide.c.
+bool decide_take_place(struct decide_view *v);
+
 // Whether the turn of a ticket is not over, and it was not given back: two lines of memory at most,
 // and one word while nobody has given any back. Who leaves may say so again.
 static inline bool decide_view_is_good(const struct decide_view *v, uint64_t key, uint64_t visitor)

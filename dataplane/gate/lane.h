@@ -41,7 +41,7 @@ const struct gate_room *lane_of_name(const struct gate_room *room, struct span n
 
 // Find the lane that a newcomer would enter, by header or address: request->entry. For requests
 // whose room has lanes.
-//   ip          whose connection it is
+//   ip          the visitor's, behind trusted proxies too
 //   is_trusted  a proxy that may say who comes
 // Pure; any thread.
 void lane_enter(const struct http_head *head, const uint8_t ip[16], bool is_trusted,

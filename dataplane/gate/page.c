@@ -311,6 +311,8 @@ static void fill_slot(struct writer *w, enum page_slot slot, const struct page_p
 		return put_countdown(w, status);
 	case PAGE_SLOT_code:
 		return writer_number(w, view->code);
+	case PAGE_SLOT_once:
+		return writer_hex16(w, view->once);
 	case PAGE_SLOT_NONE:
 	case PAGE_SLOT_COUNT:
 		return;

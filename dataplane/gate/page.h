@@ -48,7 +48,8 @@ struct gate_site;
 	X(expires, 10, "when the pass ends, unix s; 0: there is none") \
 	X(now, 10, "the server's clock, unix s") \
 	X(countdown, 13, "to the opening, as in 1:02:03") \
-	X(code, 3, "the HTTP status, of an error page")
+	X(code, 3, "the HTTP status, of an error page") \
+	X(once, 16, "a random number, of an invitation: sent with the code, so that twice is once")
 
 enum page_slot {
 	PAGE_SLOT_NONE,
@@ -157,6 +158,7 @@ struct page_view {
 	uint8_t kind; // enum page_kind
 	uint16_t code; // of an error
 	uint8_t outcome; // of an invitation: enum code_outcome
+	uint64_t once; // likewise: its number
 };
 
 // Length of the body that page_render() will write. Pure; any thread.

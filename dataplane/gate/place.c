@@ -284,11 +284,19 @@ uint64_t place_own(const struct place_line *line, uint64_t slot)
 uint64_t place_total(const struct place_line *line)
 {
 	const struct ranks *ranks = load_ranks(line);
-	const uint64_t own = place_own(line, PLACE_SLOT_MAX), gathered = load(&line->gathered);
+	const uint64_t own = place_own(line, PLACE_SLOT_MAX),
+		       gathered = atomic_load(&line->gathered);
 	if (!ranks)
 		return own + gathered;
 	const uint64_t told = place_own(line, max_of(ranks_untold(ranks), ranks_final(ranks)));
 	return ranks_total(ranks) + (own > told ? own - told : 0) + gathered;
+}
+
+uint64_t place_waiting(const struct place_line *line)
+{
+	const uint64_t total = place_total(line);
+	const uint64_t gone = load(&line->threshold_rank) + atomic_load(&line->left_waiting);
+	return total > gone ? total - gone : 0;
 }
 
 void place_gathered(struct place_line *line)

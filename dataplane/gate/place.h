@@ -103,7 +103,9 @@ struct place_line {
 				 // control
 	_Atomic uint64_t gathers_from; // first slot of the first gathering that is not drawn; 0:
 				       // there is none; written: control
-	_Atomic uint64_t gathered; // who gathered and is not drawn; added to: workers
+	_Atomic uint32_t gathered; // who gathered and is not drawn; added to: workers
+	_Atomic uint32_t left_waiting; // places given back that were not called yet; written:
+				       // control
 	_Atomic(const struct draw_set *) drawn; // gatherings drawn, of this process: NULL when the
 						// file is opened; written: control
 	_Atomic(struct ranks *) ranks; // written: control, before is_shared
@@ -173,6 +175,10 @@ bool place_rank_counted(const struct place_line *line, uint64_t key, uint64_t *r
 // Tickets ever minted in the line, as far as is known here, and those who have gathered. Any
 // thread.
 uint64_t place_total(const struct place_line *line);
+
+// Those of them who were not called yet and have not given their place back, as far as control has
+// said. Any thread.
+uint64_t place_waiting(const struct place_line *line);
 
 // One more has gathered. Sets PLACE_OPEN_LINE before that is seen. Any worker; lock-free.
 void place_gathered(struct place_line *line);

@@ -18,6 +18,7 @@
 #include "dataplane/http/head.h"
 #include "dataplane/http/octet.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 #define HOST_SCRATCH_BYTES (MATCH_HOST_BYTES_MAX + 1)
@@ -29,6 +30,7 @@ static bool read_host(const struct gate_map *map, const struct http_head *head, 
 static enum gate_route read_endpoint(
 	const struct gate_map *map, struct span endpoint, struct gate_request *request);
 static void read_wishes(const struct http_head *head, struct gate_request *request);
+static void read_cookies(const struct http_head *head, char *scratch, struct gate_request *request);
 static void read_carried(const struct http_head *head, char *scratch, struct gate_request *request);
 static bool is_cross_site(const struct http_head *head, struct span host);
 
@@ -66,6 +68,33 @@ void gate_request_read(const struct gate_map *map, const struct http_head *head,
 		read_wishes(head, request);
 	if (is_code || request->route == GATE_ROUTE_LEAVE)
 		request->is_cross_site = is_cross_site(head, request->host);
+	read_cookies(head, scratch, request);
+}
+
+void gate_request_keep(const struct gate_request *request, struct gate_request_kept *kept)
+{
+	assert(!request->ticket && !request->pass && !request->pass_over); // not settled yet
+	memcpy(kept->found, request, sizeof(kept->found));
+	kept->host_bytes = (uint16_t)request->host.len;
+	memcpy(kept->host, request->host.at ? request->host.at : "", kept->host_bytes);
+}
+
+void gate_request_again(const struct gate_request_kept *kept, const struct http_head *head,
+	char *scratch, struct gate_request *request)
+{
+	memcpy(request, kept->found, sizeof(kept->found));
+	memset((char *)request + sizeof(kept->found), 0,
+		offsetof(struct gate_request, tokens) - sizeof(kept->found));
+	request->target = head->target;
+	request->redirect = (struct span){NULL, 0};
+	if (request->host.at)
+		request->host.at = memcpy(scratch, kept->host, kept->host_bytes);
+	read_cookies(head, scratch, request);
+}
+
+// What may differ between requests that are alike otherwise.
+static void read_cookies(const struct http_head *head, char *scratch, struct gate_request *request)
+{
 	request->has_other_cookies = http_field_first(head, HTTP_FIELD_cookie) != NULL;
 	if (request->room)
 		read_carried(head,

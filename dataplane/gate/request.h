@@ -12,6 +12,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "dataplane/gate/carry.h"
@@ -99,6 +100,7 @@ struct gate_request {
 	uint8_t entry_by; // enum gate_entry: how they came to `entry`, or by a link to `room`
 	const struct gate_asset *asset; // ASSET
 	struct code_digest code; // CODE: what code_read() found
+	uint64_t once; // CODE: the number of the page that it was typed on; 0: none
 	uint8_t code_outcome; // enum code_outcome: CODE_asked, or what is wrong with it
 	uint16_t body_bytes; // CODE: of the body, which came with the head; else 0
 	struct span host; // matched, normalised: the origin's Host; in the scratch
@@ -126,6 +128,21 @@ struct gate_request {
 // Pure; any thread.
 void gate_request_read(const struct gate_map *map, const struct http_head *head, char *scratch,
 	struct gate_request *request);
+
+// What gate_request_read() finds in a head whatever its cookies are.
+struct gate_request_kept {
+	char found[offsetof(struct gate_request, ticket)]; // as it stands there
+	uint16_t host_bytes;
+	char host[MATCH_HOST_BYTES_MAX];
+};
+
+// Keep that of a request just read. Pure; any thread.
+void gate_request_keep(const struct gate_request *request, struct gate_request_kept *kept);
+
+// Read a request whose head differs from that of `kept` in the value of its Cookie field alone, and
+// whose map is the same. Otherwise as gate_request_read().
+void gate_request_again(const struct gate_request_kept *kept, const struct http_head *head,
+	char *scratch, struct gate_request *request);
 
 // Decode what is carried, and hand out the MACs to compute.
 //   key         of prints; the same as long as anything is remembered

@@ -57,18 +57,27 @@ static inline unsigned writer_digits(uint64_t n)
 // `n` in decimal: two digits a division, from the last on.
 static inline void writer_number(struct writer *w, uint64_t n)
 {
+#define TENS(t) t "0" t "1" t "2" t "3" t "4" t "5" t "6" t "7" t "8" t "9"
+	static const char pairs[] = TENS("0") TENS("1") TENS("2") TENS("3") TENS("4") TENS("5")
+		TENS("6") TENS("7") TENS("8") TENS("9");
+#undef TENS
 	unsigned digits = writer_digits(n);
 	assert(digits <= (size_t)(w->end - w->at));
 	w->at += digits;
 	char *at = w->at;
-	for (; n >= 100; n /= 100) {
-		unsigned two = n % 100;
-		*--at = (char)('0' + two % 10);
-		*--at = (char)('0' + two / 10);
-	}
-	*--at = (char)('0' + n % 10);
+	for (; n >= 100; n /= 100)
+		memcpy(at -= 2, pairs + 2 * (n % 100), 2);
 	if (n >= 10)
-		*--at = (char)('0' + n / 10);
+		memcpy(at - 2, pairs + 2 * n, 2);
+	else
+		at[-1] = (char)('0' + n);
+}
+
+// `n` as 16 hex digits.
+static inline void writer_hex16(struct writer *w, uint64_t n)
+{
+	for (unsigned shift = 64; shift > 0; shift -= 4)
+		writer_char(w, "0123456789abcdef"[n >> (shift - 4) & 15]);
 }
 
 // Spaces up to `end`.

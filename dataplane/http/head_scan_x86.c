@@ -5,7 +5,8 @@
 // picks one; the octet is in the set if both have it. The shuffle that looks up gives 0 for octets
 // from 0x80 on, so they are in no set. Text is therefore told by what it is not: the controls.
 //
-// Less than a vector at the end goes octet by octet: a load beyond the end may fault.
+// A load beyond the end may fault, so the last octets are those of a vector that ends there; an
+// input shorter than one goes octet by octet.
 
 #include "dataplane/http/head_scan.h"
 
@@ -64,7 +65,11 @@ SSE42 static inline size_t scan_16(struct span in, size_t at, const struct set *
 		if (stops)
 			return at + __builtin_ctz(stops);
 	}
-	return octet_scan(in, at, set->class);
+	if (in.len < 16)
+		return octet_scan(in, at, set->class);
+	uint32_t known = (uint32_t)(16 - (in.len - at)); // of the last 16, before `at`
+	uint32_t stops = stops_16(in.at + in.len - 16, set) >> known;
+	return stops ? at + __builtin_ctz(stops) : in.len;
 }
 
 // Which of 32.

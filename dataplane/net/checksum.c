@@ -7,6 +7,7 @@
 #include "dataplane/net/checksum.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <string.h>
 
 // One copy for each width of registers that the processor may have; the loader picks.
@@ -23,19 +24,59 @@ static inline __attribute__((always_inline)) uint64_t halves(uint64_t word)
 	return (word & 0xffffffff) + (word >> 32);
 }
 
+static inline __attribute__((always_inline)) void take(
+	uint8_t *to, const char *from, lanes *low, lanes *high)
+{
+	lanes piece;
+	memcpy(&piece, from, sizeof(piece));
+	if (to)
+		memcpy(to, &piece, sizeof(piece));
+	*low += piece & 0xffffffff;
+	*high += piece >> 32;
+}
+
+// Fewer than eight bytes, and no more before them.
+static inline __attribute__((always_inline)) uint64_t walk_few(
+	uint8_t *to, const char *from, size_t len)
+{
+	uint64_t word = 0;
+	for (size_t i = 0; i < len; i++) {
+		memcpy((char *)&word + i, from + i, 1);
+		if (to)
+			memcpy(to + i, from + i, 1);
+	}
+	return halves(word);
+}
+
+// The last bytes of many, fewer than eight: those that end there, less what was taken before.
+static inline __attribute__((always_inline)) uint64_t walk_rest(
+	uint8_t *to, const char *from, size_t len)
+{
+	static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first byte is the lowest");
+	uint64_t word;
+	const size_t before = sizeof(word) - len;
+	memcpy(&word, from - before, sizeof(word));
+	if (to)
+		memcpy(to - before, &word, sizeof(word));
+	return halves(word >> 8 * before);
+}
+
 // `to` is a constant NULL or not, so that each caller gets its own loop.
 static inline __attribute__((always_inline)) uint64_t walk(
 	uint8_t *to, const char *from, size_t len)
 {
-	lanes low = {0}, high = {0}, piece;
-	for (; len >= sizeof(piece); len -= sizeof(piece), from += sizeof(piece)) {
-		memcpy(&piece, from, sizeof(piece));
-		if (to) {
-			memcpy(to, &piece, sizeof(piece));
-			to += sizeof(piece);
-		}
-		low += piece & 0xffffffff;
-		high += piece >> 32;
+	const bool is_few = len < sizeof(uint64_t);
+	lanes low = {0}, high = {0};
+	for (; len >= 2 * sizeof(low); len -= 2 * sizeof(low), from += 2 * sizeof(low)) {
+		take(to, from, &low, &high);
+		take(to ? to + sizeof(low) : NULL, from + sizeof(low), &low, &high);
+		to = to ? to + 2 * sizeof(low) : NULL;
+	}
+	if (len >= sizeof(low)) {
+		take(to, from, &low, &high);
+		len -= sizeof(low);
+		from += sizeof(low);
+		to = to ? to + sizeof(low) : NULL;
 	}
 	low += high;
 	uint64_t sum = (low[0] + low[1]) + (low[2] + low[3]), word;
@@ -49,11 +90,7 @@ static inline __attribute__((always_inline)) uint64_t walk(
 	}
 	if (len == 0) // then `from` may be NULL
 		return sum;
-	word = 0;
-	memcpy(&word, from, len);
-	if (to)
-		memcpy(to, from, len);
-	return sum + halves(word);
+	return sum + (is_few ? walk_few(to, from, len) : walk_rest(to, from, len));
 }
 
 FOR_EACH_WIDTH uint64_t checksum_sum(struct span bytes)

@@ -136,7 +136,9 @@ class Link:
     def source(self, number):
         if number == 1:
             return self.peer
-        return f"{self.peer}{number}" if FAMILY == "6" else f"10.77.{self.number}.1{number}"
+        if FAMILY == "6":  # another customer's: a source is a /56
+            return f"fd00:{self.number:x}:{number}00::1"
+        return f"10.77.{self.number}.1{number}"
 
     def make_pair(self):
         command("ip", "link", "add", self.outside, "mtu", self.mtu, "type", "veth",
@@ -161,7 +163,7 @@ class Link:
                     self.kernel, *(["nodad", "preferred_lft", 0] if FAMILY == "6" else []))
 
     def bits(self):
-        return 64 if FAMILY == "6" else 24
+        return 128 if FAMILY == "6" else 24
 
     def device(self):
         if self.kind == "tap":

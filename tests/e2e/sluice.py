@@ -54,6 +54,12 @@ def wait_for(what, seconds, step=0.02, otherwise=str):
         time.sleep(step)
 
 
+def waited_s(pid):
+    """How long a process's first thread has waited for a core: not its own doing."""
+    with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[1]) / 1e9
+
+
 class Origin:
     """An origin that tells what it was sent; the end of the path says what it answers."""
 

@@ -286,3 +286,50 @@ def test_check_and_keys(make):
     names = {k.get("name") or k.get("key") for k in keys}
     assert any("capacity" in n for n in names)
     assert free_port()
+
+
+def test_json_of_every_command(make, visitor):
+    """Also of those that have only words for people, and of what went wrong."""
+    lanes = [{"name": "staff", "codes": "codes.txt"}]
+    sluice = make(rooms=[room(capacity=1, lanes=lanes)], start=False)
+    (sluice.folder / "codes.txt").write_text("7GQX-4TRM-9KPD\n")
+    sluice.start()
+    people = [visitor(sluice), visitor(sluice)]
+    for one in people:
+        one.get("/derby/")
+    ticket = people[1].ticket()
+
+    def said(*words, status=0):
+        run = sluice.cli(*words, "--json", check=False)
+        assert run.returncode == status, (words, run.stdout, run.stderr)
+        return json.loads(run.stdout)
+
+    for what in ("rooms", "pools", "workers", "counters", "origin"):
+        assert isinstance(said("show", what), list), what
+    assert said("show", "room", "derby")["room"] == "derby"
+    assert said("show", "cluster")
+    assert said("ticket", ticket)["kind"] == "ticket"
+    assert said("secrets", "list")[0]["state"] == "current"
+    assert "signs" in said("secrets", "rotate")["text"]
+    assert said("secrets", "revoke", "1")["done"] is True
+    assert said("lane", "link", "derby/staff")["link"].startswith("https://")
+    assert said("lane", "code", "derby/staff", "7GQX-4TRM-9KPD")["used"] == 0
+    for words in (["pause"], ["resume"], ["close"], ["open"], ["release", "1"],
+                  ["message", "a", "b"], ["mode", "always"]):
+        assert said("room", "derby", *words)["done"] is True, words
+    assert "no draw" in said("room", "derby", "salt", "00", status=1)["text"]
+    places = said("draw", "verify", ticket, "A" * 64, status=1)
+    assert [place["place"] for place in places] == [None, None] and places[0]["reason"]
+    assert {key["name"] for key in said("keys")} >= {"listen", "sites[].rooms[].path"}
+    assert said("keys", "plan")
+    good = said("check")
+    assert good["good"] and not good["said"] and good["total_bytes"] > 0
+    assert sum(row["bytes"] for row in good["bill"]) == good["total_bytes"]
+    assert said("reload")["done"] is True
+    sluice.config["sites"][0]["rooms"][0]["capacity"] = "many"
+    sluice.write()
+    bad = said("check", status=1)
+    assert not bad["good"] and bad["errors"] == 1 == len(bad["said"])
+    assert bad["said"][0]["line"] > 1 and "capacity: 'many'" in bad["said"][0]["text"]
+    assert "capacity: 'many'" in said("reload", status=1)["text"]
+    assert said("drain")["done"] is True

@@ -4,10 +4,11 @@ import concurrent.futures
 import contextlib
 import hashlib
 import re
+import subprocess
 import time
 
 import pytest
-from sluice import JSON, room, token, wait_for
+from sluice import BINARY, JSON, room, token, wait_for
 
 pytestmark = pytest.mark.above
 
@@ -146,6 +147,121 @@ def test_one_use_is_one_use_however_many_ask_at_once(start):
     assert sorted(once) == [303] + [403] * 31
     assert sorted(thrice) == [303] * 3 + [403] * 29
     assert (used(sluice, "7GQX-4TRM"), used(sluice, "K2M9-XW7P")) == (1, 3)
+
+
+def number_of(page):
+    """What the page has its form send along."""
+    return re.search(r'name="once" value="([0-9a-f]{16})"', page.text).group(1)
+
+
+def test_a_lost_answer_costs_nothing(start, visitor):
+    """The same visitor gets the same place again; another finds the code spent."""
+    sluice = start(top={"workers": [0, 1], "code_attempts": 100})
+    one, other = visitor(sluice), visitor(sluice)
+    for each in (one, other):
+        each.get("/derby/")
+    old = one.ticket()
+
+    def again(code="7GQX-4TRM"):
+        """As if the answer before had not come: with the ticket of before."""
+        lost = visitor(sluice)
+        lost.client.cookies.set("sluice-t-derby", old)
+        answer = post(lost, code)
+        found = re.search("sluice-t-derby=([^;]+)", answer.headers.get("set-cookie", ""))
+        return answer.status_code, found and found.group(1)
+    first = again()
+    assert first[0] == 303 and first[1] != old
+    place = token(first[1])["key"]
+    for _ in range(3):
+        status, ticket = again()
+        assert status == 303 and token(ticket)["key"] == place
+    sluice.kill()
+    sluice.start()
+    assert token(again()[1])["key"] == place, "a crash forgets nobody"
+    # Whatever this visitor shows now, it is what they have got.
+    assert token(again("K2M9-XW7P")[1])["key"] == place and used(sluice, "K2M9-XW7P") == 0
+    assert used(sluice, "7GQX-4TRM") == 1
+    assert reason(other, "7GQX-4TRM") == (403, "code_spent")
+    # A page loaded with the old ticket leads to the new place.
+    one.get("/derby/")
+    assert token(one.ticket())["key"] == place and is_member(sluice, one)
+    # At once, on several workers.
+    old = other.ticket()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        both = list(pool.map(lambda _: again("K2M9-XW7P"), range(16)))
+    assert len({token(ticket)["key"] for _, ticket in both}) == 1
+    assert used(sluice, "K2M9-XW7P") == 1
+
+
+def test_a_double_click_without_a_ticket(start, visitor):
+    sluice = start(top={"code_attempts": 100})
+    page = visitor(sluice).get(PAGE)
+    once = number_of(page)
+    assert once != number_of(visitor(sluice).get(PAGE))
+
+    def click(number, code="7GQX-4TRM"):
+        one = visitor(sluice)
+        answer = one.client.post(PAGE, data={"code": code, "once": number})
+        return answer.status_code, one.ticket() and token(one.ticket())["key"]
+    first = click(once)
+    assert first[0] == 303 and click(once) == first
+    assert click(number_of(page)[::-1]) == (403, None), "another page is another visitor"
+    assert click(once, "K2M9-XW7P")[1] != first[1], "a number alone is worth nothing"
+    assert (used(sluice, "7GQX-4TRM"), used(sluice, "K2M9-XW7P")) == (1, 1)
+    # Who has neither a ticket nor a page is nobody: lost is lost.
+    assert click("")[0] == 403 and click("", "LATE-R2QD")[0] == 303
+    assert click("", "LATE-R2QD")[0] == 403
+
+
+def test_the_old_place_is_given_up(start, visitor):
+    """One visitor, one place: those behind move up, and the old ticket is none any more."""
+    sluice = start(capacity=1)
+    visitor(sluice).get("/derby/")
+    one, behind = visitor(sluice), visitor(sluice)
+    for each in (one, behind):
+        each.get("/derby/")
+    old = one.ticket()
+    sluice.cli("room", "derby", "pause")
+    before = behind.status().json()["ahead"]
+    assert post(one, "7GQX-4TRM").status_code == 303
+    wait_for(lambda: sluice.show("room", "derby")["left"] == 1, 5)
+    stale = visitor(sluice)
+    stale.client.cookies.set("sluice-t-derby", old)
+    assert stale.status().json()["state"] == "expired"
+    assert behind.status().json()["ahead"] <= before
+    assert one.status().json()["state"] == "waiting"
+
+
+def test_expect_continue(start):
+    """A body that waits to be asked for is asked for, or answered at once."""
+    sluice = start()
+    url = sluice.url(PAGE)
+
+    def curl(*more):
+        done = subprocess.run(["curl", "-sS", "-i", "-m", "5", "--expect100-timeout", "4",
+                               "-H", "Host: localhost", "-H", "Expect: 100-continue", *more, url],
+                              capture_output=True, text=True, check=True, timeout=15)
+        return re.findall(r"^HTTP/1.1 (\d+)", done.stdout, re.M)
+    began = time.time()
+    assert curl("-d", "code=7GQX-4TRM") == ["100", "303"]
+    assert curl("-d", "code=7GQX-4TRM") == ["100", "403"]
+    assert curl("-d", "code=" + "x" * 2000) == ["413"]
+    assert time.time() - began < 4
+    head = (f"POST {PAGE} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 14\r\n"
+            "Expect: 100-continue\r\n\r\n")
+    with sluice.connect() as sock:
+        for _ in range(2):  # once for each request of a connection
+            sock.sendall(head[:40].encode())
+            time.sleep(0.05)
+            sock.sendall(head[40:].encode())
+            assert sock.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            sock.sendall(b"code=AAA")
+            time.sleep(0.05)
+            sock.sendall(b"A-AAAA")
+            got = sock.recv(65536)
+            assert got.startswith(b"HTTP/1.1 403")
+            while b"</html>" not in got:
+                got += sock.recv(65536)
 
 
 def test_what_was_spent_stays_spent(start, visitor):
@@ -301,14 +417,40 @@ def test_where_none_is_needed_none_is_spent(start, visitor):
     assert post(one, "7GQX-4TRM").status_code == 303
     sluice.cli("room", "derby", "mode", "always")
     assert used(sluice, "7GQX-4TRM") == 0
-    # The line of the lane is full: what was spent for nothing goes back.
+    # The line of the lane is full: nothing is spent.
     sluice.cli("room", "derby", "pause")
     assert ask(one, "7GQX-4TRM")[1]["state"] == "waiting"
     late = visitor(sluice)
     assert ask(late, "K2M9-XW7P")[1]["state"] == "full" and not late.ticket()
     wait_for(lambda: used(sluice, "K2M9-XW7P") == 0, 5)
     now = counted(sluice)
-    assert (now["code_undone"], now["full"], now["closed"], now["rejected"]) == (1, 1, 1, 1)
+    assert (now["code_undone"], now["full"], now["closed"], now["rejected"]) == (0, 1, 1, 1)
+
+
+def test_a_reload_of_many_codes_queues_nobody(start):
+    """Lists are read in slices, and once: control is never away for so long that workers hold."""
+    sluice = start(mode="auto", capacity=100000)
+    before = sluice.show("room", "derby/members")["codes"]
+    (sluice.folder / "members.txt").write_text(
+        LIST + "".join(f"{i * 2654435761 % 2 ** 32:08X}{i:06X}\n" for i in range(300000)))
+    reload = subprocess.Popen([BINARY, "reload", "-c", str(sluice.path)])
+    came = 0
+    while reload.poll() is None:
+        answer = sluice.raw(b"GET /derby/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert b"sluice-p-derby=" in answer, (came, answer)
+        came += 1
+    assert reload.returncode == 0 and came > 3
+    assert sluice.show("room", "derby/members")["codes"] == before + 300000
+
+
+def test_one_list_in_two_lanes(make):
+    lanes = [{"name": "members", "codes": "members.txt"},
+             {"name": "friends", "codes": "./members.txt"}]
+    sluice = make(rooms=[room(lanes=lanes)], start=False)
+    sluice.write()
+    (sluice.folder / "members.txt").write_text(LIST)
+    done = sluice.cli("check", check=False)
+    assert done.returncode == 1 and "is the list of lane members too" in done.stderr + done.stdout
 
 
 def test_a_list_is_checked(make):
@@ -322,7 +464,8 @@ def test_a_list_is_checked(make):
         done = sluice.cli("check", check=False)
         return done.returncode, done.stdout + done.stderr
     status, said = check(None)
-    assert status == 1 and "members.txt:1:1: No such file" in said
+    assert status == 1 and "members.txt: No such file" in said
+    assert re.search(r"sluice.yaml:\d+:\d+: sites.*codes: ", said)
     for codes, wrong in (
             (b"AAAA-AAA1\naaaaaaa1\n", ":2:1: the code of line 1 again; allowed: once"),
             (b"AAAA_AAA1\n", ":1:1: no code; allowed: 1 to 48 letters"),

@@ -44,7 +44,8 @@ def open_soon(sluice, seconds=2):
 def gather(visitor, sluice, count):
     people = [visitor(sluice) for _ in range(count)]
     for one in people:
-        wait_for(lambda one=one: one.get("/derby/").headers["Sluice-State"] == "prequeue", 5, 0.1)
+        wait_for(lambda one=one: one.get("/derby/").headers["Sluice-State"] == "prequeue"
+                 and one.ticket(), 5, 0.1)
     return people
 
 
@@ -309,7 +310,8 @@ def test_tickets_of_another_opening_count_as_none(make, visitor):
     events[0]["prequeue"] = f"{again_at - int(time.time()) - 2}s"
     sluice.write()
     sluice.cli("reload")
-    wait_for(lambda: late.get("/derby/").headers["Sluice-State"] == "prequeue", 8, 0.1)
+    wait_for(lambda: late.get("/derby/").headers["Sluice-State"] == "prequeue"
+             and late.ticket(), 8, 0.1)
     assert sluice.show("room", "derby")["capacity"] == 1
     assert token(late.ticket())["flags"] == GATHERED
     plain = visitor(sluice, headers=JSON)

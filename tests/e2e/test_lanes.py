@@ -1,4 +1,5 @@
 """Goal: lanes: lines of their own within a room, and the ways into them."""
+import json
 import time
 
 import pytest
@@ -114,6 +115,91 @@ def test_a_signed_link(start, visitor):
     leave(inside[0])
     wait_for(lambda: state(guest) == "admitted", 8, 0.3)
     assert guest.get("/derby/").text.startswith("shop:")
+
+
+def test_a_link_followed_gives_the_old_place_up(start, visitor):
+    """One visitor, one place; and a lost answer leaves nobody without."""
+    sluice = start(capacity=1)
+    come(visitor, sluice)
+    path, one, behind = link(sluice), come(visitor, sluice), come(visitor, sluice)
+    old, common = one.ticket(), line(one)
+    first = one.get(path)
+    place = token(one.ticket())["key"]
+    assert first.headers["sluice-state"] == "waiting" and line(one) != common
+    wait_for(lambda: sluice.show("room", "derby")["left"] == 1, 5)
+    # The answer was lost: by the link, or by the address of the room, it is the same place.
+    for way in (path, "/derby/", path):
+        lost = visitor(sluice, headers=BROWSER)
+        lost.client.cookies.set("sluice-t-derby", old)
+        got = lost.get(way)
+        assert old not in got.headers["set-cookie"]
+        assert f"sluice-t-derby={one.ticket()[:32]}" in got.headers["set-cookie"]
+        assert lost.status().json()["position"] == 1
+    sluice.kill()
+    sluice.start()
+    lost = visitor(sluice, headers=BROWSER)
+    lost.client.cookies.set("sluice-t-derby", old)
+    assert f"sluice-t-derby={one.ticket()[:32]}" in lost.get("/derby/").headers["set-cookie"]
+    assert token(one.ticket())["key"] == place and line(behind) == common
+    # Whoever is behind moves up.
+    assert behind.status().json()["ahead"] <= 1
+
+
+def test_a_line_that_is_full_has_room_when_somebody_leaves(start, visitor):
+    sluice = start(capacity=1, line_max=2, lanes=LANES)
+    come(visitor, sluice)
+    sluice.cli("room", "derby", "pause")
+    one, two = come(visitor, sluice), come(visitor, sluice)
+    full = visitor(sluice, headers=BROWSER)
+    assert full.get("/derby/").headers["sluice-state"] == "full"
+    leave(one)
+
+    def has_room():
+        full.get("/derby/")
+        return full.ticket()
+    wait_for(has_room, 5)
+    assert visitor(sluice, headers=BROWSER).get("/derby/").headers["sluice-state"] == "full"
+    assert two.ticket()
+
+
+def test_the_address_of_a_link(start):
+    sluice = start(capacity=1, lanes=LANES[1:])
+
+    def told(**keys):
+        sluice.config["sites"][0].update(keys)
+        sluice.write()
+        sluice.cli("reload")
+        return sluice.cli("lane", "link", "derby/sponsors").stdout.strip()
+    assert told(hosts=["*.club.example", "tickets.example", "localhost", "127.0.0.1"]) \
+        .startswith("https://tickets.example/derby?")
+    assert told(https="redirect", https_port=8443).startswith("https://tickets.example:8443/derby?")
+    sluice.config["trusted_proxies"] = []
+    port = sluice.url("").split(":")[-1].rstrip("/")
+    plain = told(https="off", hosts=["*.club.example", "localhost", "127.0.0.1"])
+    assert plain.startswith(f"http://localhost:{port}/derby?")
+    assert told(hosts=["*.club.example"]).startswith(f"http://www.club.example:{port}/derby?")
+    until = json.loads(sluice.cli("lane", "link", "derby/sponsors", "2033-01-01T00:00:00Z",
+                                  "--json").stdout)
+    assert until["lane"] == "derby/sponsors" and until["expires"] == 1988150400
+    assert "sluice_lane=" in until["link"]
+    assert json.loads(sluice.cli("lane", "link", "derby/sponsors", "--json").stdout)[
+        "expires"] is None
+
+
+def test_addresses_behind_proxies(make, visitor):
+    """The last address that is no proxy of ours, whatever stands before it."""
+    lanes = [{"name": "staff", "addresses": ["192.0.2.0/24", "2001:db8::/32"]}]
+    sluice = make(rooms=[room(capacity=1, lanes=lanes)], start=False)
+    sluice.config["trusted_proxies"] = [sluice.peer, "10.0.0.0/8"]
+    sluice.start()
+    come(visitor, sluice)
+    common = line(come(visitor, sluice))
+    for said, is_staff in (("192.0.2.7", True), ("192.0.2.7:4123", True),
+                           ("198.51.100.1, 192.0.2.7, 10.0.0.1", True),
+                           ("[2001:db8::7]:443, 10.0.0.1:80", True),
+                           ("192.0.2.7, 198.51.100.1", False), ("10.0.0.1", False)):
+        one = come(visitor, sluice, headers=dict(BROWSER, **{"X-Forwarded-For": said}))
+        assert (line(one) != common) == is_staff, said
 
 
 def test_a_link_takes_no_place_before_it_gives_one(start, visitor):

@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import httpx
+import network
 import pytest
 from network import VISITORS
 from secured import HEALTH, GET, NAMES, Secured, ask, serial, session_of
@@ -412,10 +413,11 @@ def test_a_drain_ends_connections_over_tls(secured, authority):
 def test_testssl(secured, authority, tmp_path):
     one = secured(authority.pair(NAMES, "ec"), authority.pair(NAMES, "rsa"))
     report = tmp_path / "report.json"
-    subprocess.run(["testssl", "--quiet", "--color", "0", "--warnings", "off", "--fast", "--nodns",
-                    "none", "--ip", one.sluice.address, "-p", "-s", "-f", "-P", "-U", "--jsonfile",
-                    str(report), f"localhost:{one.tls_port}"], capture_output=True, timeout=1200,
-                   check=False)
+    family = ["-6"] if network.FAMILY == "6" else []
+    subprocess.run(["testssl", *family, "--quiet", "--color", "0", "--warnings", "off", "--fast",
+                    "--nodns", "none", "--ip", one.sluice.address, "-p", "-s", "-f", "-P", "-U",
+                    "--jsonfile", str(report), f"localhost:{one.tls_port}"],
+                   capture_output=True, timeout=1200, check=False)
     found = json.loads(report.read_text())
     assert len(found) > 30
     bad = [(line["id"], line["severity"], line["finding"]) for line in found

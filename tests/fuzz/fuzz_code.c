@@ -12,10 +12,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	const struct span body = {(const char *)data, len};
 	struct code_digest form = {{0}}, json = {{0}}, typed = {{0}}, again = {{0}};
+	uint64_t once;
 	uint32_t letters = 0;
-	if (code_in_body(body, false, &form))
+	if (code_in_body(body, false, &form, &once))
 		assert((form.words[0] | form.words[1]) != 0);
-	if (code_in_body(body, true, &json))
+	if (code_in_body(body, true, &json, &once))
 		assert(len > 10 && memchr(data, '{', len));
 	if (!code_digest(body, &typed, &letters))
 		return 0;

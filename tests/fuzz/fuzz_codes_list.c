@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct codes_list *list;
 	struct code_digest digest;
 	heard = 0;
-	if (codes_list_parse(text, &ear, &list) < 0) {
+	if (codes_list_parse(text, &ear, NULL, &list) < 0) {
 		assert(heard > 0);
 		return 0;
 	}

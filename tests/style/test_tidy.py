@@ -123,6 +123,25 @@ class RulesTogether(unittest.TestCase):
         self.assertEqual(list(tidy.check_stages("README.md", worker, "`take`, `shown`")),
                          ["README.md:1: the stage show of worker.c is not named"])
 
+    def test_named_tests(self):
+        tests = {"tests/unit/net/test_a.c": "one_way the_other", "tests/e2e/test_b.py": ""}
+        page = "`net/test_a.c` (one_way, the_other; others), `test_b.py` (in words)"
+        self.assertEqual(list(tidy.check_named_tests("t.md", page, tests)), [])
+        self.assertEqual(list(tidy.check_named_tests("t.md", "\n`net/test_b.py`", tests)),
+                         ["t.md:2: there is no net/test_b.py"])
+        self.assertEqual(list(tidy.check_named_tests("t.md", "`net/test_a.c` (one)\n", tests)), [])
+        self.assertEqual(list(tidy.check_named_tests("t.md", "`net/test_a.c` (none)", tests)),
+                         ["t.md:1: net/test_a.c has no none"])
+
+    def test_scripts(self):
+        page = "| 793: some_words | one_two, cookie_\\* |\n"
+        scripts = ["one_two", "cookie_bad", "cookie_late"]
+        self.assertEqual(list(tidy.check_scripts("s.md", page, scripts)), [])
+        self.assertEqual(list(tidy.check_scripts("s.md", page, scripts + ["three_four"])),
+                         ["s.md:1: does not name three_four.script"])
+        self.assertEqual(list(tidy.check_scripts("s.md", page, scripts[1:])),
+                         ["s.md:1: names one_two, which is no script"])
+
     def test_examples(self):
         with tempfile.TemporaryDirectory() as build:
             self.assertEqual(list(tidy.check_examples(["a.yaml"], build)), [])

@@ -16,23 +16,37 @@ local function record()
 	return DONE
 end
 
+-- How often a code was used, and what for, by code and holder: `VERSION VISITOR KEY GATHERED`.
 local function code()
-	local id, spent, visitor, is_undone = arg(), arg(), arg(), arg() == '1'
+	local id, what, uses, spent, holder = arg(), arg(), number(), arg(), arg()
+	local visitor, key, is_gathered = arg(), arg(), arg()
 	if not line_of(id) then
 		return UNKNOWN
 	end
-	local key = P .. 'o:' .. id
-	local by = call('HGET', key, spent)
-	if is_undone then
-		if by == visitor then
-			call('HDEL', key, spent)
+	local counts, places = P .. 'o:' .. id, P .. 'u:' .. id
+	local place = call('HGET', places, spent .. holder)
+	if what == '2' then
+		if place and sub(place, 3, 18) == visitor then
+			call('HDEL', places, spent .. holder)
+			if call('HINCRBY', counts, spent, -1) == 0 then
+				call('HDEL', counts, spent)
+			end
 		end
 		return DONE
 	end
-	if not by then
-		call('HSET', key, spent, visitor)
+	if not place then
+		local is_known = what == '3'
+		if not is_known and meta.recovering == 1 then
+			return UNKNOWN
+		end
+		if not is_known and tonumber(call('HGET', counts, spent) or 0) >= uses then
+			return LAPSED
+		end
+		place = '1 ' .. visitor .. ' ' .. key .. ' ' .. is_gathered
+		call('HSET', places, spent .. holder, place)
+		call('HINCRBY', counts, spent, 1)
 	end
-	return (not by or by == visitor) and GRANTED or LAPSED
+	return GRANTED .. ' ' .. sub(place, 3, 37) -- what a newer version has behind it is its affair
 end
 
 local function gathered()

@@ -224,8 +224,13 @@ static void record(struct crowd *c, struct ledger_entry *e)
 			.bytes = c->blob};
 	} else if (what == 1) {
 		e->kind = LEDGER_CODE;
-		e->code = (struct ledger_code){
-			crowd_random(c, 5) + 1, crowd_random(c, 3) + 1, chance(c, 300)};
+		e->code = (struct ledger_code){.what = chance(c, 250)  ? LEDGER_CODE_UNDO
+						       : chance(c, 50) ? LEDGER_CODE_KNOWN
+								       : LEDGER_CODE_USE,
+			.uses = (uint32_t)crowd_random(c, 3) + 1,
+			.digest = {7, crowd_random(c, 5) + 1},
+			.holder = crowd_random(c, 4) + 1,
+			.place = {crowd_random(c, 3) + 1, crowd_random(c, 9), chance(c, 500)}};
 	} else if (what == 2) {
 		e->kind = LEDGER_GATHERED;
 		e->gathered = (struct ledger_gathered){.number = crowd_random(c, 2) + 1,
@@ -256,8 +261,7 @@ static void restore(struct crowd *c, struct ledger_entry *e)
 // Mostly of the epoch that there is.
 static void restored(struct crowd *c, const struct crowd_member *m, struct ledger_entry *e)
 {
-	*e = (struct ledger_entry){
-		.kind = LEDGER_RESTORED, .epoch = chance(c, 100) ? 3 : m->epoch};
+	*e = (struct ledger_entry){.kind = LEDGER_RESTORED, .epoch = chance(c, 100) ? 3 : m->epoch};
 }
 
 static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e)

@@ -76,8 +76,11 @@ local function node(id, is_line)
 	for _, place in ipairs(call('ZRANGE', P .. 'l:' .. id, 0, -1)) do
 		put('left', id, place)
 	end
-	for code, visitor in pairs(hash(P .. 'o:' .. id)) do
-		put('code', id, code, visitor)
+	for code, used in pairs(hash(P .. 'o:' .. id)) do
+		put('code', id, code, used)
+	end
+	for use, place in pairs(hash(P .. 'u:' .. id)) do
+		put('use', id, use, place)
 	end
 	for _, n in ipairs(numbers) do
 		for i, held in ipairs(call('LRANGE', P .. 's:' .. id .. ':' .. n, 0, -1)) do

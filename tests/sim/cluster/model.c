@@ -69,7 +69,7 @@ void model_fini(struct model *m)
 		free(n->left.at);
 		free(n->early.at);
 		free(n->gathered.at);
-		free(n->codes.at);
+		free(n->uses.at);
 		free(n->came_keys.at);
 		for (uint32_t i = 0; i < LEDGER_MEMBERS_MAX; i++)
 			free(n->slots[i].at);

@@ -61,8 +61,9 @@ struct model_gathered {
 	uint64_t count;
 };
 
-struct model_code {
-	uint64_t code, visitor;
+struct model_use { // of a code
+	uint64_t digest[2], holder;
+	struct ledger_place place;
 };
 
 struct model_node {
@@ -90,7 +91,7 @@ struct model_node {
 	MODEL_LIST(struct model_ended) early;
 	MODEL_LIST(struct model_slots) slots[LEDGER_MEMBERS_MAX];
 	MODEL_LIST(struct model_gathered) gathered;
-	MODEL_LIST(struct model_code) codes;
+	MODEL_LIST(struct model_use) uses;
 };
 
 struct model_member {

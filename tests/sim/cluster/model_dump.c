@@ -106,6 +106,29 @@ static void dump_visitors(const struct model_node *n, struct model_text *t)
 	}
 }
 
+// How often a code was used stands with the first of its uses.
+static void dump_uses(const struct model_node *n, struct model_text *t)
+{
+	for (uint32_t i = 0; i < n->uses.count; i++) {
+		const struct model_use *use = &n->uses.at[i];
+		uint32_t before = 0, used = 0;
+		for (uint32_t j = 0; j < n->uses.count; j++) {
+			const uint64_t *digest = n->uses.at[j].digest;
+			const bool is_same = memcmp(digest, use->digest, sizeof(use->digest)) == 0;
+			before += is_same && j < i;
+			used += is_same;
+		}
+		model_print(t,
+			"use %08" PRIx32 " %016" PRIx64 "%016" PRIx64 "%016" PRIx64 " 1 %016" PRIx64
+			" %016" PRIx64 " %d\n",
+			n->id, use->digest[0], use->digest[1], use->holder, use->place.visitor,
+			use->place.key, use->place.is_gathered);
+		if (before == 0)
+			model_print(t, "code %08" PRIx32 " %016" PRIx64 "%016" PRIx64 " %u\n",
+				n->id, use->digest[0], use->digest[1], used);
+	}
+}
+
 static void dump_sets(const struct model_node *n, struct model_text *t)
 {
 	for (uint32_t i = 0; i < n->present.count; i++) {
@@ -121,9 +144,7 @@ static void dump_sets(const struct model_node *n, struct model_text *t)
 	for (uint32_t i = 0; i < n->early.count; i++)
 		model_print(t, "early %08" PRIx32 " %016" PRIx64 " %u\n", n->id,
 			n->early.at[i].session, n->early.at[i].expires);
-	for (uint32_t i = 0; i < n->codes.count; i++)
-		model_print(t, "code %08" PRIx32 " %016" PRIx64 " %016" PRIx64 "\n", n->id,
-			n->codes.at[i].code, n->codes.at[i].visitor);
+	dump_uses(n, t);
 }
 
 static void dump_slots(const struct model_node *n, struct model_text *t)

@@ -364,26 +364,47 @@ static enum ledger_verdict record(struct model *m, const struct ledger_entry *e)
 	return LEDGER_DONE;
 }
 
-static enum ledger_verdict code(struct model *m, const struct ledger_entry *e)
+// The use of a code by a holder, and how often it was used by anybody.
+static struct model_use *find_use(
+	const struct model_node *line, const struct ledger_code *code, uint64_t *used)
 {
+	struct model_use *mine = NULL;
+	*used = 0;
+	for (uint32_t i = 0; i < line->uses.count; i++) {
+		struct model_use *use = &line->uses.at[i];
+		if (memcmp(use->digest, code->digest, sizeof(use->digest)) != 0)
+			continue;
+		++*used;
+		if (use->holder == code->holder)
+			mine = use;
+	}
+	return mine;
+}
+
+static void code(struct model *m, const struct ledger_entry *e, struct model_text *answer)
+{
+	const struct ledger_code *c = &e->code;
 	struct model_node *line = model_line(m, e->line);
 	if (!line)
-		return LEDGER_UNKNOWN;
-	const struct model_code spent = {e->code.code, e->code.visitor};
-	for (uint32_t i = 0; i < line->codes.count; i++) {
-		if (line->codes.at[i].code != spent.code)
-			continue;
-		const bool is_mine = line->codes.at[i].visitor == spent.visitor;
-		if (is_mine && e->code.is_undone)
-			MODEL_REMOVE(line->codes, i);
-		if (e->code.is_undone)
-			return LEDGER_DONE;
-		return is_mine ? LEDGER_GRANTED : LEDGER_LAPSED;
+		return say(answer, LEDGER_UNKNOWN);
+	uint64_t used;
+	const struct model_use *mine = find_use(line, c, &used);
+	if (c->what == LEDGER_CODE_UNDO) {
+		if (mine && mine->place.visitor == c->place.visitor)
+			MODEL_REMOVE(line->uses, (uint32_t)(mine - line->uses.at));
+		return say(answer, LEDGER_DONE);
 	}
-	if (e->code.is_undone)
-		return LEDGER_DONE;
-	MODEL_ADD(line->codes, spent);
-	return LEDGER_GRANTED;
+	const bool is_known = mine || c->what == LEDGER_CODE_KNOWN;
+	if (!is_known && m->is_recovering)
+		return say(answer, LEDGER_UNKNOWN);
+	if (!is_known && used >= c->uses)
+		return say(answer, LEDGER_LAPSED);
+	const struct model_use fresh = {{c->digest[0], c->digest[1]}, c->holder, c->place};
+	const struct ledger_place place = mine ? mine->place : c->place;
+	if (!mine)
+		MODEL_ADD(line->uses, fresh);
+	model_print(answer, "%d %016" PRIx64 " %016" PRIx64 " %d", LEDGER_GRANTED, place.visitor,
+		place.key, place.is_gathered);
 }
 
 static enum ledger_verdict gathered(struct model *m, const struct ledger_entry *e)
@@ -556,7 +577,6 @@ void model_share(struct model *m, const struct ledger_entry *entry, struct model
 		[LEDGER_NODE] = set_node,
 		[LEDGER_CORRECTION] = correction,
 		[LEDGER_RECORD] = record,
-		[LEDGER_CODE] = code,
 		[LEDGER_GATHERED] = gathered,
 		[LEDGER_RESTORE] = restore,
 		[LEDGER_RESTORED] = restored,
@@ -566,6 +586,8 @@ void model_share(struct model *m, const struct ledger_entry *entry, struct model
 		model_view(m, entry, answer);
 	else if (entry->kind == LEDGER_READ)
 		read_page(m, entry, answer);
+	else if (entry->kind == LEDGER_CODE)
+		code(m, entry, answer);
 	else
 		say(answer, by_kind[entry->kind](m, entry));
 }

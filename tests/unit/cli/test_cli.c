@@ -353,7 +353,8 @@ static void test_check(void **state)
 	type("-c|CONFIG|check");
 	assert_int_equal(said.status, CLI_FAILED);
 	assert_string_equal(said.out, "");
-	assert_non_null(strstr(said.err, "sluice.yaml:3:8: drain: '5' has no unit; allowed: "));
+	assert_non_null(strstr(
+		said.err, "sluice.yaml:3:8: drain: '5' has no unit (s, m, h, d); allowed: "));
 	assert_non_null(strstr(said.err, "sluice.yaml:4:6: log: 'loud' is not one of"));
 }
 

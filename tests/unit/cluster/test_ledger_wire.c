@@ -80,6 +80,10 @@ static struct ledger_entry largest(uint8_t kind)
 		e.gathered.count = LEDGER_IDS_MAX;
 		e.gathered.max = UINT32_MAX;
 		break;
+	case LEDGER_CODE:
+		e.code = (struct ledger_code){LEDGER_CODE_KNOWN, UINT32_MAX,
+			{UINT64_MAX, UINT64_MAX}, UINT64_MAX, {UINT64_MAX, UINT64_MAX, true}};
+		break;
 	case LEDGER_RECORD:
 		e.record = (struct ledger_record){15, true, UINT32_MAX, LEDGER_BLOB_MAX, blob};
 		break;
@@ -152,6 +156,7 @@ static void limits_of_the_header_hold(void **state)
 		{.kind = LEDGER_SLOTS, .slots = {.count = LEDGER_SLOTS_MAX + 1}},
 		{.kind = LEDGER_SLOTS},
 		{.kind = LEDGER_SLOTS, .slots = {.count = 1, .total = 1ull << 53}},
+		{.kind = LEDGER_CODE}, {.kind = LEDGER_CODE, .code = {.what = LEDGER_CODE_WHATS}},
 		{.kind = LEDGER_GATHERED, .gathered = {.count = LEDGER_IDS_MAX + 1}},
 		{.kind = LEDGER_RECORD, .record = {.len = LEDGER_BLOB_MAX + 1}},
 		{.kind = LEDGER_RECORD, .record = {.type = 16}},
@@ -245,7 +250,11 @@ static const struct {
 	{"1 5 00000000000000ab 1764500600", false},
 	{"4 7", true},
 	{"4 7 1", false},
-	{"16 1", true}, // a code spent
+	{"16 1 00000000000000ab 00000000000000cd 1", true}, // a code honoured, and its place
+	{"16 1 00000000000000ab 00000000000000cd 2", false},
+	{"16 1 00000000000000ab 00000000000000cd", false},
+	{"16 1", false},
+	{"16 4", true}, // spent
 	{"10 1", false},
 	{"19 7 64 1000", true}, // a page
 	{"19 7 64", false},

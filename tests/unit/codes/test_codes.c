@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -135,6 +136,37 @@ static void test_twin(void **state)
 	}
 }
 
+static uint64_t cpu_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+// However many there are, one more takes no longer than the others: by CPU time.
+static void test_nobody_pays_for_all(void **state)
+{
+	(void)state;
+	enum { CODES = 600000 };
+	uint64_t longest_us = 0;
+	for (uint64_t i = 0; i < CODES; i++) {
+		const struct code_digest digest = {{i + 1, i * 0x9e3779b97f4a7c15u}};
+		struct store_code record;
+		const uint64_t began_us = cpu_us();
+		assert_int_equal(codes_use(codes, 1, 1, &digest, &record), CLAIM_HONOURED);
+		const uint64_t took_us = cpu_us() - began_us;
+		longest_us = took_us > longest_us ? took_us : longest_us;
+	}
+	print_message("%lu us at most\n", longest_us);
+	assert_true(longest_us < 5000);
+	for (uint64_t i = 0; i < CODES; i += 997) {
+		const struct code_digest digest = {{i + 1, i * 0x9e3779b97f4a7c15u}};
+		assert_int_equal(codes_used(codes, 1, &digest), 1);
+		assert_int_equal(codes_used(codes, 2, &digest), 0);
+	}
+	assert_int_equal(codes_look(codes, 1).codes, CODES);
+}
+
 #define STORY(story) cmocka_unit_test_setup_teardown(story, begin, end)
 
 int main(void)
@@ -143,6 +175,7 @@ int main(void)
 		STORY(test_once_and_no_more),
 		STORY(test_given_back),
 		STORY(test_twin),
+		STORY(test_nobody_pays_for_all),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -31,8 +32,8 @@ static struct codes_list *parse(const char *text)
 	const size_t len = strlen(text);
 	struct codes_list *list = NULL;
 	heard[0] = '\0';
-	const int ret =
-		codes_list_parse((struct span){guard_put(guard, text, len), len}, &ear, &list);
+	const int ret = codes_list_parse(
+		(struct span){guard_put(guard, text, len), len}, &ear, NULL, &list);
 	assert_int_equal(ret, list ? 0 : -EINVAL);
 	return list;
 }
@@ -153,10 +154,10 @@ static void test_as_many_as_may_be_and_one_more(void **state)
 	char *text = large(CODES_LIST_MAX + 1, &len);
 	struct codes_list *list;
 	heard[0] = '\0';
-	assert_int_equal(codes_list_parse((struct span){text, len}, &ear, &list), -EINVAL);
+	assert_int_equal(codes_list_parse((struct span){text, len}, &ear, NULL, &list), -EINVAL);
 	assert_string_equal(heard, "1048577:too many codes; allowed: 1048576\n");
 	heard[0] = '\0';
-	assert_int_equal(codes_list_parse((struct span){text, len - 11}, &ear, &list), 0);
+	assert_int_equal(codes_list_parse((struct span){text, len - 11}, &ear, NULL, &list), 0);
 	assert_int_equal(codes_list_count(list), CODES_LIST_MAX);
 	assert_int_equal(uses(list, "abcd0fffff"), 1);
 	assert_int_equal(uses(list, "abcd100000"), 0);
@@ -195,24 +196,71 @@ static void test_files(void **state)
 	struct codes_list *first, *second, *third;
 	assert_int_equal(write(fd, "abcdefgh1\n", 10), 10);
 	heard[0] = '\0';
-	assert_int_equal(codes_list_read(path, NULL, &ear, &first), 0);
-	assert_int_equal(codes_list_read(path, first, &ear, &second), 0);
+	assert_int_equal(codes_list_read(path, NULL, &ear, NULL, &first), 0);
+	assert_int_equal(codes_list_read(path, first, &ear, NULL, &second), 0);
 	assert_ptr_equal(first, second); // nothing has changed
 	assert_int_equal(write(fd, "abcdefgh2\n", 10), 10);
-	assert_int_equal(codes_list_read(path, first, &ear, &third), 0);
+	assert_int_equal(codes_list_read(path, first, &ear, NULL, &third), 0);
 	assert_int_equal(codes_list_count(third), 2);
 	assert_string_equal(heard, "");
 	codes_list_give(first);
 	codes_list_give(second);
 	codes_list_give(third);
 	assert_int_equal(ftruncate(fd, (off_t)CODES_LIST_FILE_MAX + 1), 0);
-	assert_int_equal(codes_list_read(path, NULL, &ear, &first), -EFBIG);
+	assert_int_equal(codes_list_read(path, NULL, &ear, NULL, &first), -EFBIG);
 	assert_string_equal(heard, "0:File too large\n");
 	heard[0] = '\0';
-	assert_int_equal(codes_list_read("/tmp", NULL, &ear, &first), -EISDIR);
-	assert_int_equal(codes_list_read("/tmp/nowhere/x", NULL, &ear, &first), -ENOENT);
+	assert_int_equal(codes_list_read("/tmp", NULL, &ear, NULL, &first), -EISDIR);
+	assert_int_equal(codes_list_read("/tmp/nowhere/x", NULL, &ear, NULL, &first), -ENOENT);
 	assert_string_equal(heard, "0:not a file\n0:No such file or directory\n");
 	close(fd);
+	unlink(path);
+}
+
+// The longest stretch without a pause, in CPU time: others may have the core meanwhile.
+static uint64_t since_us, longest_us, pauses;
+
+static uint64_t cpu_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void note(void *context)
+{
+	(void)context;
+	const uint64_t now_us = cpu_us();
+	longest_us = now_us - since_us > longest_us ? now_us - since_us : longest_us;
+	since_us = cpu_us();
+	pauses++;
+}
+
+#define SLICE_US_MAX 5000u // a few times what it takes, for machines that are slow or watched
+
+static void test_a_long_list_comes_in_slices(void **state)
+{
+	(void)state;
+	static const struct codes_list_pause pause = {note, NULL};
+	char path[] = "/tmp/sluice-codes-XXXXXX";
+	struct codes_list *list, *again;
+	const int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	FILE *out = fdopen(fd, "w");
+	for (uint32_t i = 0; i < CODES_LIST_MAX; i++)
+		fprintf(out, "%08X-%04X\n", i * 2654435761u, i & 0xffff);
+	fclose(out);
+	since_us = cpu_us();
+	assert_int_equal(codes_list_read(path, NULL, &ear, &pause, &list), 0);
+	assert_int_equal(codes_list_read(path, list, &ear, &pause, &again), 0);
+	assert_ptr_equal(list, again);
+	codes_list_give_slowly(again, &pause);
+	assert_int_equal(codes_list_count(list), CODES_LIST_MAX);
+	codes_list_give_slowly(list, &pause);
+	note(NULL);
+	print_message("%lu pauses, %lu us apart at most\n", pauses, longest_us);
+	assert_true(pauses > 1000);
+	assert_true(longest_us < SLICE_US_MAX);
 	unlink(path);
 }
 
@@ -227,6 +275,7 @@ int main(void)
 		cmocka_unit_test(test_as_many_as_may_be_and_one_more),
 		cmocka_unit_test(test_twin),
 		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_a_long_list_comes_in_slices),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -242,6 +242,40 @@ static void test_modes_of_events(void **state)
 	IN_ROOM("events:" EVENT("12:00:00", "13:00:00", "cc") EVENT("08:00:00", "09:00:00", "bb") \
 			EVENT("10:30:00", "11:00:00", "0aff"))
 
+// What is said of moments that are past, by a machine that knows the time.
+static void test_past_moments(void **state)
+{
+	(void)state;
+	static const struct door_case past[] = {
+		{"doors that opened", IN_ROOM("opens: " AT("08:00:00")), ""},
+		{"and close later",
+			IN_ROOM("opens: " AT("08:00:00") NEXT "closes: " AT("10:00:01")), ""},
+		{"and have closed",
+			IN_ROOM("opens: " AT("08:00:00") NEXT "closes: " AT("10:00:00")),
+			"t.yaml:10:17: warning: sites[0].rooms[0].closes: '2026-12-01T10:00:00Z' "
+			"is "
+			"past: the room is closed\n"},
+		{"events, of which one is to come",
+			IN_ROOM("events:" NEXT "- {opens: " AT("08:00:00") ", closes: " AT(
+				"09:00:00") "}" NEXT "- {opens: " AT("11:00:00") "}"),
+			""},
+		{"events that are over",
+			IN_ROOM("events:" NEXT
+				"- {opens: " AT("08:00:00") ", closes: " AT("09:00:00") "}"),
+			"t.yaml:10:49: warning: sites[0].rooms[0].events[0].closes: "
+			"'2026-12-01T09:00:00Z' is past, as of all events of the room: it is "
+			"closed\n"},
+	};
+	struct config_machine machine = fixture_machine();
+	machine.now_s = 1796119200; // 10:00:00
+	for (size_t i = 0; i < sizeof(past) / sizeof(past[0]); i++) {
+		print_message("%s\n", past[i].name);
+		char *errors = fixture_errors(past[i].text, &machine);
+		assert_string_equal(errors, past[i].errors);
+		free(errors);
+	}
+}
+
 static const char *salt_named(void *context, const char *room, uint64_t *now_s)
 {
 	*now_s = 1796119200; // 10:00:00
@@ -304,6 +338,7 @@ int main(void)
 		cmocka_unit_test(test_salt_at_its_limit),
 		cmocka_unit_test(test_a_salt_that_was_named),
 		cmocka_unit_test(test_modes_of_events),
+		cmocka_unit_test(test_past_moments),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

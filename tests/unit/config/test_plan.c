@@ -96,8 +96,9 @@ static void mistakes(void **state)
 			"t.yaml:1:1: 'listen': unknown key; the nearest known is lasts\n"},
 		{"capacity: 5\n" ROOM(""),
 			"t.yaml:1:1: 'capacity': unknown key here; known is pool.capacity\n"},
-		{"rooms: [5]\n", "t.yaml:1:9: rooms[0]: '5' is a single value; allowed: a "
-				 "mapping\n"},
+		{"rooms: [5]\n",
+			"t.yaml:1:9: rooms[0]: '5' is a single value; allowed: a mapping with "
+			"`name`, `arrivals`\n"},
 		{"pool: 5\n" ROOM(""),
 			"t.yaml:1:7: pool: '5' is a single value; allowed: a mapping, "
 			"or none\n"},

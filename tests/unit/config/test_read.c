@@ -30,14 +30,24 @@ static const struct read_case {
 
 	// YAML itself.
 	{"empty", "",
-		"t.yaml:1:1: listen: is missing; allowed: a list of 1 to 64, each a mapping\n"
-		"t.yaml:1:1: sites: is missing; allowed: a list of 1 to 256, each a mapping\n"},
+		"t.yaml:1:1: listen: is missing; allowed: a list of 1 to 64, each a mapping with "
+		"`address`\n"
+		"t.yaml:1:1: sites: is missing; allowed: a list of 1 to 256, each a mapping with "
+		"`name`, `hosts`, `origin`\n"},
 	{"comments only", "# none\n",
-		"t.yaml:1:1: listen: is missing; allowed: a list of 1 to 64, each a mapping\n"
-		"t.yaml:1:1: sites: is missing; allowed: a list of 1 to 256, each a mapping\n"},
+		"t.yaml:1:1: listen: is missing; allowed: a list of 1 to 64, each a mapping with "
+		"`address`\n"
+		"t.yaml:1:1: sites: is missing; allowed: a list of 1 to 256, each a mapping with "
+		"`name`, `hosts`, `origin`\n"},
 	{"a single value", "sluice\n", "t.yaml:1:1: a single value; allowed: keys and values\n"},
 	{"a list", "- sluice\n", "t.yaml:1:1: a list; allowed: keys and values\n"},
-	{"two documents", REST "---\n" REST, "t.yaml:3:1: a second document\n"},
+	{"a name that begins with a star", "user: *a.b\n" REST,
+		"t.yaml:1:9: not YAML: did not find expected alphabetic or numeric character, "
+		"while scanning an alias; allowed: a text that begins with * in quotes\n"},
+	{"a colon in a text", "user: a: b\n" REST,
+		"t.yaml:1:8: not YAML: mapping values are not allowed in this context; allowed: a "
+		"text with ': ' in it in quotes\n"},
+	{"two documents", REST "---\n" REST, "t.yaml:3:1: a second document; allowed: one\n"},
 	{"a tab to indent", "http:\n\tline_max: 8k\n" REST,
 		"t.yaml:2:1: a tab; allowed: spaces to indent\n"},
 	{"a tab after blanks", "http:\n  \tline_max: 8k\n" REST,
@@ -61,7 +71,8 @@ static const struct read_case {
 		"node\n"},
 	{"an unclosed quote", "state: 'a\n",
 		"t.yaml:2:1: not YAML: found unexpected end of stream, while scanning a quoted "
-		"scalar\n"},
+		"scalar; allowed: "
+		"quotes that end as they begin\n"},
 	{"a key without a value's place", "drain 10s\nlisten: []\n",
 		"t.yaml:1:1: a single value; allowed: keys and values\n"},
 	{"a missing colon", "drain: 10s\nlog info\n" REST,
@@ -88,7 +99,8 @@ static const struct read_case {
 	{"a list for a mapping", "http: []\n" REST,
 		"t.yaml:1:1: http: is a list; allowed: a mapping\n"},
 	{"a value among mappings", "listen: [{address: '127.0.0.1:80'}, 81]\n" SITES,
-		"t.yaml:1:37: listen[1]: '81' is a single value; allowed: a mapping\n"},
+		"t.yaml:1:37: listen[1]: '81' is a single value; allowed: a mapping with "
+		"`address`\n"},
 	{"a list in a list of values", "workers: [[0]]\n" REST,
 		"t.yaml:1:11: workers[0]: is a list; allowed: a core from 0 to 1023\n"},
 	{"a wrong value in a list", "trusted_proxies: [10.0.0.0/8, here]\n" REST,
@@ -96,7 +108,8 @@ static const struct read_case {
 		"in 10.0.0.0/8 or 2001:db8::/32\n"},
 	{"an empty list", "listen: []\n" SITES,
 		"t.yaml:1:1: listen: has a wrong length; allowed: a list of 1 to 64, each a "
-		"mapping\n"},
+		"mapping with "
+		"`address`\n"},
 
 	// Keys.
 	{"an unknown key", "conections: 5\n" REST,
@@ -111,7 +124,7 @@ static const struct read_case {
 	{"a key twice", "drain: 10s\ndrain: 20s\n" REST,
 		"t.yaml:2:1: drain: given twice, first on line 1\n"},
 	{"a key missing below", LISTEN "sites: [{name: shop, hosts: [a]}]\n",
-		"t.yaml:2:9: sites[0].origin: is missing; allowed: a mapping\n"},
+		"t.yaml:2:9: sites[0].origin: is missing; allowed: a mapping with `servers`\n"},
 
 	// Keys of versions to come.
 	{"later keys at their values",
@@ -126,7 +139,8 @@ static const struct read_case {
 	{"all errors, in the order of the file",
 		"drain: 10\nlisten: [{address: here}]\nlog: loud\nsites:\n"
 		"  - {name: a/b, hosts: ['*'], origin: {servers: []}}\nusr: x\n",
-		"t.yaml:1:8: drain: '10' has no unit; allowed: a duration from 0s to 1h\n"
+		"t.yaml:1:8: drain: '10' has no unit (s, m, h, d); allowed: a duration from 0s to "
+		"1h\n"
 		"t.yaml:2:20: listen[0].address: 'here' has no port; allowed: ADDRESS:PORT, as in "
 		"192.0.2.1:80 or [2001:db8::1]:80\n"
 		"t.yaml:3:6: log: 'loud' is not one of the words; allowed: error, warning, info or "

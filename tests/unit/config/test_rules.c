@@ -198,7 +198,8 @@ static const struct rule_case {
 
 	{"workers: the last core", IN_ROOT("workers: [0, 3]"), ""},
 	{"workers: one beyond", IN_ROOT("workers: [0, 4]"),
-		"t.yaml:1:14: workers[1]: '4' is not a core that this process may run on\n"},
+		"t.yaml:1:14: workers[1]: '4' is not a core that this process may run on; allowed: "
+		"0-3\n"},
 	{"workers: twice", IN_ROOT("workers: [1, 2, 01]"),
 		"t.yaml:1:17: workers[2]: '01' is named twice, first on line 1; allowed: once\n"},
 
@@ -222,7 +223,8 @@ static const struct rule_case {
 
 	{"user", IN_ROOT("user: sluice"), ""},
 	{"user that is not there", IN_ROOT("user: nobody-here"),
-		"t.yaml:1:7: user: 'nobody-here' is not a user of this machine\n"},
+		"t.yaml:1:7: user: 'nobody-here' is not a user of this machine; allowed: one that "
+		"`getent passwd` lists\n"},
 
 	{"line within head", IN_ROOT("http: {line_max: 4k, head_max: 4k}"), ""},
 	{"line beyond head", IN_ROOT("http: {line_max: 5k, head_max: 4k}"),

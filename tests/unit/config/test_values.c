@@ -31,6 +31,8 @@ static const struct key *key_at(const char *scope, const char *name)
 #define ORIGIN "sites[].origin."
 
 // Numbers, words and booleans.
+#define UNKNOWN_DURATION "has an unknown unit (known are ms, s, m, h, d)"
+
 static const struct number_case {
 	const char *scope, *key, *text;
 	const char *wrong; // NULL: `number` is stored
@@ -87,11 +89,11 @@ static const struct number_case {
 	{ROOM, "session", "1d", NULL, 86400},
 	{ROOM, "session", "2000ms", NULL, 2},
 	{ROOM, "session", "1500ms", "is not a whole number of seconds", 0},
-	{ROOM, "session", "600", "has no unit", 0},
-	{ROOM, "session", "1h30m", "has an unknown unit", 0},
-	{ROOM, "session", "1 h", "has an unknown unit", 0},
-	{ROOM, "session", "10M", "has an unknown unit", 0},
-	{ROOM, "session", "1w", "has an unknown unit", 0},
+	{ROOM, "session", "600", "has no unit (s, m, h, d)", 0},
+	{ROOM, "session", "1h30m", UNKNOWN_DURATION, 0},
+	{ROOM, "session", "1 h", UNKNOWN_DURATION, 0},
+	{ROOM, "session", "10M", UNKNOWN_DURATION, 0},
+	{ROOM, "session", "1w", UNKNOWN_DURATION, 0},
 	{ROOM, "session", "h", "is not a duration", 0},
 	{ROOM, "session", "none", "is not a duration", 0},
 	{ROOM, "session", "0s", "is too small", 0},
@@ -101,8 +103,8 @@ static const struct number_case {
 	{"http.", "line_max", "63k", NULL, 64512},
 	{"http.", "line_max", "8192", NULL, 8192},
 	{"http.", "line_max", "1g", "is too large", 0},
-	{"http.", "line_max", "8kB", "has an unknown unit", 0},
-	{"http.", "line_max", "8K", "has an unknown unit", 0},
+	{"http.", "line_max", "8kB", "has an unknown unit (known are k, m, g)", 0},
+	{"http.", "line_max", "8K", "has an unknown unit (known are k, m, g)", 0},
 	{"http.", "line_max", "k", "is not a size", 0},
 	{"http.", "rate_min", "0", NULL, 0},
 	{"buffers.", "queue_max", "1m", NULL, 1 << 20},
@@ -207,7 +209,7 @@ static const struct rate_case batch_cases[] = {
 	{"5 every 999ms", "has a period out of range", 0, 0},
 	{"5 every 1500ms", "has a period out of range", 0, 0},
 	{"5 every 25h", "has a period out of range", 0, 0},
-	{"5 every 10", "has no unit", 0, 0},
+	{"5 every 10", "has a period without a unit", 0, 0},
 	{"5 every m", "has no period", 0, 0},
 	{"5 each 10m", "is not a number of people every so long", 0, 0},
 	{"5  every 10m", "is not a number of people every so long", 0, 0},

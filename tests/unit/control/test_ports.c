@@ -47,6 +47,11 @@ static void test_memory_follows_the_plan(void **state)
 	assert_true(ports_bytes(config, 2) > ports);
 	config->connections = 100000;
 	assert_true(ports_network_bytes(config, 1) > network + 99000 * 128);
+	// A chunk for each work, however few the buffers.
+	config->buffers->per_worker = 16;
+	network = ports_network_bytes(config, 1);
+	config->connections += 800000;
+	assert_true(ports_network_bytes(config, 1) > network + 800000 * (128 + 2048 / 8));
 	config->driver = CONFIG_DRIVER_SOCKETS;
 	assert_int_equal(ports_bytes(config, 1), 0);
 	assert_int_equal(ports_network_bytes(config, 1), 0);

@@ -142,11 +142,46 @@ static void test_bodies(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *body = cases[i].body;
 		struct code_digest digest;
+		uint64_t once;
 		print_message("%s\n", body);
-		bool is_found =
-			code_in_body(at_guard(body, strlen(body)), cases[i].is_json, &digest);
+		bool is_found = code_in_body(
+			at_guard(body, strlen(body)), cases[i].is_json, &digest, &once);
 		is_found = is_found && code_is_equal(&digest, &good);
 		assert_int_equal(is_found, cases[i].is_found);
+	}
+}
+
+static void test_the_number_of_a_page(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *body;
+		bool is_json;
+		bool is_found;
+		uint64_t once;
+	} cases[] = {
+		{"code=7GQX4TRM&once=00000000000000ab", false, true, 0xab},
+		{"once=0123456789ABCDEF&code=7GQX4TRM", false, true, 0x0123456789abcdef},
+		{"code=7GQX4TRM&once=1&once=00000000000000ab", false, true, 0},
+		{"code=7GQX4TRM&once=000000000000000g", false, true, 0},
+		{"code=7GQX4TRM&once=00000000000000abc", false, true, 0},
+		{"code=7GQX4TRM&once=", false, true, 0},
+		{"code=7GQX4TRM", false, true, 0},
+		{"{\"code\":\"7GQX4TRM\",\"once\":\"00000000000000ab\"}", true, true, 0xab},
+		{"{\"code\": \"7GQX4TRM\", \"once\": \"x\"}", true, true, 0},
+		{"{\"code\":\"7GQX4TRM\",\"once\":\"00\",\"a\":1}", true, false, 0},
+		{"{\"code\":\"7GQX4TRM\",\"once\":7}", true, false, 0},
+		{"{\"code\":\"7GQX4TRM\",}", true, false, 0},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *body = cases[i].body;
+		struct code_digest digest;
+		uint64_t once = 7;
+		print_message("%s\n", body);
+		assert_int_equal(code_in_body(at_guard(body, strlen(body)), cases[i].is_json,
+					 &digest, &once),
+			cases[i].is_found);
+		assert_true(once == cases[i].once);
 	}
 }
 
@@ -216,6 +251,7 @@ int main(void)
 {
 	guard = guard_make();
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_number_of_a_page),
 		cmocka_unit_test(test_what_is_a_code),
 		cmocka_unit_test(test_every_length),
 		cmocka_unit_test(test_a_hash_in_hex),

@@ -1,5 +1,7 @@
 // A code, decided: what is asked of control, and what becomes of each answer.
 
+#include "dataplane/gate/ended.h"
+#include "dataplane/gate/gather.h"
 #include "dataplane/gate/lane.h"
 #include "tests/unit/gate/decide_scene.h"
 
@@ -20,7 +22,13 @@ static int code_scene(void **state)
 	request.route = GATE_ROUTE_CODE;
 	request.method = HTTP_POST;
 	request.code = (struct code_digest){{0x1111, 0x2222}};
-	answer = (struct claim_answer){.kind = CLAIM_CODE, .line_id = LINE_ID, .lane_id = LANE_ID};
+	request.once = 0;
+	lane.room.line = line;
+	answer = (struct claim_answer){.kind = CLAIM_CODE,
+		.line_id = LINE_ID,
+		.lane_id = LANE_ID,
+		.key = keys[8],
+		.visitor = 0x777};
 	return 0;
 }
 
@@ -49,11 +57,31 @@ static void test_a_code_is_a_claim(void **state)
 	assert_int_equal(claim->kind, CLAIM_CODE);
 	assert_true(claim->key == 0x1111 && claim->session == 0x2222);
 	assert_true(claim->line_id == LINE_ID && claim->room == room.index);
-	assert_int_equal(claim->visitor, 0xf4e5);
-	assert_int_equal(claim->expires, 0);
+	assert_true(claim->visitor == 0 && claim->expires == 0 && claim->place == 0);
 	carry_ticket(keys[7], CARRY_COOKIE);
 	run();
-	assert_int_equal(decision.claim.expires, 1); // it has a place
+	assert_true(decision.claim.expires == LINE_ID && decision.claim.place == keys[7]);
+}
+
+// Whoever may ask again: by the ticket, even one that was given up; else by the page.
+static void test_holders(void **state)
+{
+	(void)state;
+	request.once = 0xab;
+	run();
+	assert_true(decision.claim.visitor == (0xab ^ 0x1111) && decision.claim.poll_after == 1);
+	carry_ticket(keys[7], CARRY_COOKIE);
+	run();
+	assert_true(decision.claim.visitor == 0xabc && decision.claim.poll_after == 0);
+	void *memory = aligned_alloc(64, (ended_bytes(8) + 63) / 64 * 64);
+	assert_non_null(memory);
+	struct ended *left = ended_init(memory, 8);
+	ended_insert(left, 0xabc, NOW_S + 1000);
+	input.left = left;
+	run();
+	assert_true(decision.claim.visitor == 0xabc && decision.claim.poll_after == 0);
+	assert_true(decision.claim.expires == 0 && decision.claim.place == 0);
+	free(memory);
 }
 
 static void test_who_has_no_use_for_one(void **state)
@@ -117,18 +145,33 @@ static void test_honoured(void **state)
 	assert_int_equal(decision.lane_id, LANE_ID);
 	assert_true(decision.sets_ticket && decision.was_minted);
 	assert_int_equal(decision.ticket.line_id, LANE_ID);
-	assert_int_equal(decision.ticket.visitor, 0xf4e5);
+	assert_true(decision.ticket.visitor == 0x777 && decision.ticket.key == keys[8]);
+	assert_int_equal(decision.ticket.flags, 0);
 	assert_int_equal(decision.status.state, STATUS_waiting);
+	answer.expires = CLAIM_PLACE_AGAIN;
+	run();
+	assert_true(decision.sets_ticket && !decision.was_minted);
+	static struct gather gather;
+	lane.room.gather = &gather;
+	answer.expires = CLAIM_PLACE_GATHERED;
+	run();
+	assert_true(decision.sets_ticket && decision.was_minted);
+	assert_int_equal(decision.ticket.flags, TOKEN_FLAG_GATHERED);
 }
 
-// No place: then no use of the code is made, which `lane_id` says.
+// No place, which `lane_id` says.
 static void test_honoured_in_vain(void **state)
 {
 	(void)state;
 	input.answer = &answer;
-	answer.verdict = CLAIM_HONOURED;
-	lane.room.line_max = 3;
+	answer.verdict = CLAIM_FULL;
 	is_page(STATUS_full);
+	answer.verdict = CLAIM_BEFORE;
+	is_page(STATUS_before);
+	answer.verdict = CLAIM_HONOURED;
+	answer.expires = CLAIM_PLACE_GATHERED; // where nobody gathers any more
+	is_told(DECIDE_INVITATION, CODE_unknown);
+	answer.expires = 0;
 	answer.lane_id = 77; // a reload has taken it away
 	is_told(DECIDE_INVITATION, CODE_unknown);
 	answer.lane_id = LANE_ID;
@@ -168,6 +211,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STORY(test_a_code_is_a_claim),
+		STORY(test_holders),
 		STORY(test_who_has_no_use_for_one),
 		STORY(test_what_is_asked_for_or_wrong),
 		STORY(test_honoured),

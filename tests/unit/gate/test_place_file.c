@@ -92,6 +92,23 @@ static void lines_are_found_again(void **state)
 	place_file_close(file);
 }
 
+// With whom a line is shared is the process's to know.
+static void what_pointed_into_a_process_is_forgotten(void **state)
+{
+	(void)state;
+	struct place_file *file = open_file(2, 16);
+	struct place_line *line = place_file_line(file, 5);
+	place_begin(line, SLOT_0);
+	const uint64_t key = place_mint(line, SLOT_0, 3);
+	place_share(line, (struct ranks *)(uintptr_t)64);
+	place_file_close(file);
+
+	file = open_file(2, 16);
+	uint64_t rank;
+	assert_true(place_rank(place_file_line(file, 5), key, &rank));
+	place_file_close(file);
+}
+
 static void grows_and_keeps_everything(void **state)
 {
 	(void)state;
@@ -369,6 +386,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(is_private_and_sparse, remove_file),
 		cmocka_unit_test_teardown(lines_are_found_again, remove_file),
+		cmocka_unit_test_teardown(what_pointed_into_a_process_is_forgotten, remove_file),
 		cmocka_unit_test_teardown(grows_and_keeps_everything, remove_file),
 		cmocka_unit_test_teardown(a_line_given_back_is_another_ones, remove_file),
 		cmocka_unit_test_teardown(a_damaged_header_is_left_alone, remove_file),

@@ -253,6 +253,33 @@ static void own_tickets_are_told_in_pieces(void **state)
 	free(line);
 }
 
+// Of all appliances alike: all have the same ring.
+static void slots_get_longer_as_ranks_fill(void **state)
+{
+	(void)state;
+	struct ranks *r = make_known(128);
+	struct place_line *line = line_make(r);
+	for (uint64_t slot = 1; slot <= 64; slot++)
+		tell(r, 2, slot, 1);
+	place_close(line, SLOT_0 + 2);
+	assert_int_equal(line->stride, 1);
+	tell(r, 2, 65, 1); // final or not
+	place_close(line, SLOT_0 + 4);
+	assert_int_equal(line->stride, 2);
+	ranks_settle(r, SLOT_0 + 66);
+	for (uint64_t slot = 66; slot <= 97; slot++)
+		tell(r, 3, slot, 1);
+	place_close(line, SLOT_0 + 8);
+	assert_int_equal(line->stride, 4);
+	ranks_settle(r, SLOT_0 + 98);
+	place_trim(line, key_of(90, 0, 0)); // ranks forget with the line
+	assert_int_equal(ranks_free(r), 120);
+	place_close(line, SLOT_0 + 12);
+	assert_int_equal(line->stride, 1);
+	free(line);
+	free(r);
+}
+
 static void a_gathering_has_its_slots(void **state)
 {
 	(void)state;
@@ -307,6 +334,7 @@ int main(void)
 		cmocka_unit_test(a_shared_line_goes_by_ranks),
 		cmocka_unit_test(nobody_mints_below_the_news_of_a_threshold),
 		cmocka_unit_test(own_tickets_are_told_in_pieces),
+		cmocka_unit_test(slots_get_longer_as_ranks_fill),
 		cmocka_unit_test(a_gathering_has_its_slots),
 	};
 	return cmocka_run_group_tests_name("ranks", tests, NULL, NULL);

@@ -82,7 +82,7 @@ static void test_passwords(void **state)
 		const char *password, *error;
 	} table[] = {
 		{"secret", 6, 0600, "secret", NULL},
-		{"secret\n", 7, 0640, "secret", NULL},
+		{"secret\n", 7, 0400, "secret", NULL},
 		{" s p \r\n", 7, 0600, " s p \r", NULL},
 		{A512 "\n", 513, 0600, A512, NULL},
 		{A512 "a", 513, 0600, NULL, "is too long"},
@@ -92,7 +92,8 @@ static void test_passwords(void **state)
 		{"a\nb\n", 4, 0600, NULL, "is not one line"},
 		{"a\n\n", 3, 0600, NULL, "is not one line"},
 		{"a\0b", 3, 0600, NULL, "is not one line"},
-		{"secret", 6, 0604, NULL, "may be read by everybody"},
+		{"secret", 6, 0640, NULL, "may be read by others than its owner"},
+		{"secret", 6, 0604, NULL, "may be read by others than its owner"},
 	};
 	char path[] = "/tmp/sluice-password-XXXXXX", expected[700];
 	int fd = mkstemp(path);

@@ -64,12 +64,13 @@ static void a_room_is_known_by_its_line(void **state)
 	assert_int_equal(TURN_COUNTED(crossed), 2);
 	turn_answers("0:7 granted, 0:8 granted");
 	claim.line_id = 3; // no more
-	for (uint8_t kind = CLAIM_CALLED; kind <= CLAIM_CODE_GONE; kind++) {
+	for (uint8_t kind = CLAIM_CALLED; kind <= CLAIM_MOVE; kind++) {
 		claim.kind = kind;
 		turn_with(claim, 0);
 	}
-	turn_answers("0:8 refused, 0:8 refused, 0:8 refused, 0:8 refused, 0:8 refused");
-	assert_int_equal(TURN_COUNTED(unknown_room), 9);
+	turn_answers("0:8 refused, 0:8 refused, 0:8 refused, 0:8 refused, 0:8 refused, "
+		     "0:8 refused");
+	assert_int_equal(TURN_COUNTED(unknown_room), 10);
 	turn_diary("");
 }
 
@@ -383,14 +384,65 @@ static void a_code_is_honoured_when_the_store_has_it(void **state)
 	turn_answers("0:6 refused"); // as the stand-in leaves it
 	assert_int_equal(TURN_COUNTED(codes), 2);
 	assert_int_equal(TURN_COUNTED(codes_honoured), 1);
-	// Nobody was there to take it.
-	struct claim gone = turn_claim(CLAIM_CODE_GONE, 0);
+	// Nobody was there to take it: use and place go back.
+	struct claim gone = turn_claim(CLAIM_CODE_GONE, 5);
 	gone.key = 11;
 	gone.session = 22;
-	gone.expires = 9;
+	gone.expires = 2;
+	gone.place = 505;
 	turn_with(gone, 300);
+	turn_idle(360);
+	turn_idle(360);
 	assert_int_equal(turn_world.code_uses, 1);
 	assert_int_equal(TURN_COUNTED(codes_undone), 1);
+	turn_diary("club.leave(505,5)");
+}
+
+// The old place is given up when the store has the new one, and not before.
+static void a_place_is_given_up_for_another(void **state)
+{
+	(void)state;
+	turn_world.code_uses = 1;
+	turn_world.model.delay_ms = 50;
+	struct claim claims[] = {code(5), turn_claim(CLAIM_MOVE, 6)};
+	claims[0].place = 105;
+	claims[1].line_id = 2;
+	claims[1].room = 1;
+	claims[1].place = 106;
+	claims[0].expires = claims[1].expires = 1; // of derby
+	claims_turn(turn_world.claims, claims, 2, NOW);
+	turn_idle(20);
+	turn_diary("");
+	turn_idle(60);
+	turn_answers("0:5 honoured, 0:6 honoured");
+	turn_diary("derby.leave(105,5) derby.leave(106,6)");
+	assert_true(ended_has(turn_world.left, 5) && ended_has(turn_world.left, 6));
+	assert_int_equal(TURN_COUNTED(moves), 1);
+	assert_int_equal(TURN_COUNTED(moved), 2);
+	// Nothing is given up for a place that could not be saved.
+	turn_idle(500);
+	turn_world.model.delay_ms = 0;
+	turn_world.model.is_failing = true;
+	turn_world.code_uses = 1;
+	claims[0].visitor = 7;
+	claims_turn(turn_world.claims, claims, 1, NOW + 600);
+	turn_answers("0:7 refused");
+	turn_diary("club.leave(507,7)");
+	assert_int_equal(TURN_COUNTED(moved), 2);
+	assert_int_equal(turn_world.code_uses, 1);
+}
+
+// One that was given before is undone by nothing.
+static void a_place_that_is_somebodys_stays(void **state)
+{
+	(void)state;
+	turn_world.code_uses = 5;
+	turn_world.place_bits = CLAIM_PLACE_AGAIN;
+	turn_world.model.is_failing = true;
+	turn_with(code(5), 0);
+	turn_answers("0:5 refused");
+	assert_int_equal(TURN_COUNTED(codes_undone), 0);
+	turn_diary("");
 }
 
 static void a_code_that_cannot_be_saved_is_not_spent(void **state)
@@ -421,11 +473,17 @@ static void a_code_asked_late_or_not_delivered_is_not_spent(void **state)
 	claims_turn(turn_world.claims, claims, 2, NOW + CLAIMS_LATE_MS + 1);
 	turn_answers("");
 	assert_int_equal(turn_world.code_uses, 5);
+	// What did not arrive is kept for who may ask again, and else was never made.
 	turn_world.take_max = 1;
 	claims_turn(turn_world.claims, claims, 2, NOW + CLAIMS_LATE_MS);
 	turn_answers("0:5 honoured");
-	assert_int_equal(turn_world.code_uses, 4);
+	assert_int_equal(turn_world.code_uses, 3);
+	turn_world.place_bits = CLAIM_PLACE_NOBODYS;
+	claims_turn(turn_world.claims, claims, 2, NOW + CLAIMS_LATE_MS);
+	turn_answers("0:5 honoured");
+	assert_int_equal(turn_world.code_uses, 2);
 	assert_int_equal(TURN_COUNTED(codes_undone), 1);
+	turn_diary("club.leave(506,6)");
 }
 
 #define STORY(story) cmocka_unit_test_setup_teardown(story, turn_begin, turn_end)
@@ -452,6 +510,8 @@ int main(void)
 		STORY(an_answer_not_taken_is_undone),
 		STORY(a_claim_put_off_is_answered_later),
 		STORY(a_code_is_honoured_when_the_store_has_it),
+		STORY(a_place_is_given_up_for_another),
+		STORY(a_place_that_is_somebodys_stays),
 		STORY(a_code_that_cannot_be_saved_is_not_spent),
 		STORY(a_code_asked_late_or_not_delivered_is_not_spent),
 	};

@@ -105,7 +105,7 @@ static void other_versions_are_refused(void **state)
 		const char *sql, *said;
 		int ret;
 	} cases[] = {
-		{"PRAGMA user_version = 5", "later version", -ENOTSUP},
+		{"PRAGMA user_version = 6", "later version", -ENOTSUP},
 		{"PRAGMA user_version = 0", "unknown version", -EUCLEAN},
 		{"PRAGMA user_version = -1", "unknown version", -EUCLEAN},
 		{"PRAGMA application_id = 1", "not a database of sluice", -EUCLEAN},
@@ -153,6 +153,9 @@ static void rows_that_cannot_be(void **state)
 		{"INSERT INTO doors VALUES (4294967296, 1, 1, x'')", STORE_DOORS},
 		{"INSERT INTO codes VALUES (1, zeroblob(15), 1)", STORE_CODE},
 		{"INSERT INTO codes VALUES (1, zeroblob(16), -1)", STORE_CODE},
+		{"INSERT INTO moves VALUES (1, 1, 2, 2, 3, 4, 5, 0)", STORE_MOVE},
+		{"INSERT INTO moves VALUES (1, 1, 2, 0, -3, 4, 5, 0)", STORE_MOVE},
+		{"INSERT INTO moves VALUES (1, 1, 2, 0, 3, 4, 5, 2)", STORE_MOVE},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		store_close(sqlite_place_open(), NOW);

@@ -5,6 +5,8 @@
 #include "tests/unit/store/fault_vfs.h"
 #include "tests/unit/store/sqlite_place.h"
 
+#include <sqlite3.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -40,43 +42,51 @@ static void keep_last(void *ctx, const struct store_record *record)
 	snprintf(last->text, sizeof(last->text), "%s", text);
 }
 
-// Every kind comes back as it was put, extremes included.
-static void all_kinds_come_back(void **state)
+// One of every kind, extremes included.
+static const struct store_record records[] = {
+	{.kind = STORE_GRANTED,
+		.session = {UINT32_MAX, UINT32_MAX, UINT64_MAX, 1ull << 63, UINT64_MAX - 1, false}},
+	{.kind = STORE_ENDED, .ended = {UINT32_MAX, UINT32_MAX, UINT64_MAX}},
+	{.kind = STORE_LINE, .line = {UINT32_MAX, UINT64_MAX, 1ull << 63}},
+	{.kind = STORE_ROOM, .room = {7, 2, STORE_AS_CONFIGURED, "売り切れ \"1\" <b>"}},
+	{.kind = STORE_SECRET, .secret = {255, {0, 1, 2, [31] = 0xff}, UINT32_MAX, UINT64_MAX}},
+	{.kind = STORE_CLOCK, .clock = {NOW}},
+	{.kind = STORE_CONFIG, .config = {NOW, {1, 0, [31] = 9}}},
+	{.kind = STORE_AUDIT, .audit = {NOW, "room derby release 10: done"}},
+	{.kind = STORE_TICKET, .ticket = {UINT32_MAX, {3, 0, [31] = 7}}},
+	{.kind = STORE_DRAW,
+		.draw = {.line_id = UINT32_MAX,
+			.number = UINT64_MAX,
+			.seed = {1, 0, [31] = 0xff},
+			.salt = {0, 2, [31] = 9},
+			.salt_bytes = STORE_SALT_BYTES_MAX,
+			.is_drawn = true,
+			.first_slot = 1ull << 40,
+			.end_slot = UINT64_MAX,
+			.base = 1ull << 63,
+			.count = 2000000,
+			.list_sha256 = {[31] = 1}}},
+	{.kind = STORE_DOORS, .doors = {.line_id = 7, .opened_ms = NOW, .opened_at_ms = 1}},
+	{.kind = STORE_CODE, .code = {UINT32_MAX, {UINT64_MAX, 1}, UINT32_MAX}},
+	{.kind = STORE_MOVE,
+		.move = {UINT64_MAX, UINT64_MAX - 1, true, true, UINT32_MAX, UINT64_MAX - 2,
+			UINT64_MAX - 3}},
+};
+
+static void put_all(struct store *s)
 {
-	(void)state;
-	static const struct store_record records[] = {
-		{.kind = STORE_GRANTED,
-			.session = {UINT32_MAX, UINT32_MAX, UINT64_MAX, 1ull << 63, UINT64_MAX - 1,
-				false}},
-		{.kind = STORE_ENDED, .ended = {UINT32_MAX, UINT32_MAX, UINT64_MAX}},
-		{.kind = STORE_LINE, .line = {UINT32_MAX, UINT64_MAX, 1ull << 63}},
-		{.kind = STORE_ROOM, .room = {7, 2, STORE_AS_CONFIGURED, "売り切れ \"1\" <b>"}},
-		{.kind = STORE_SECRET,
-			.secret = {255, {0, 1, 2, [31] = 0xff}, UINT32_MAX, UINT64_MAX}},
-		{.kind = STORE_CLOCK, .clock = {NOW}},
-		{.kind = STORE_CONFIG, .config = {NOW, {1, 0, [31] = 9}}},
-		{.kind = STORE_AUDIT, .audit = {NOW, "room derby release 10: done"}},
-		{.kind = STORE_TICKET, .ticket = {UINT32_MAX, {3, 0, [31] = 7}}},
-		{.kind = STORE_DRAW,
-			.draw = {.line_id = UINT32_MAX,
-				.number = UINT64_MAX,
-				.seed = {1, 0, [31] = 0xff},
-				.salt = {0, 2, [31] = 9},
-				.salt_bytes = STORE_SALT_BYTES_MAX,
-				.is_drawn = true,
-				.first_slot = 1ull << 40,
-				.end_slot = UINT64_MAX,
-				.base = 1ull << 63,
-				.count = 2000000,
-				.list_sha256 = {[31] = 1}}},
-		{.kind = STORE_DOORS, .doors = {.line_id = 7, .opened_ms = NOW, .opened_at_ms = 1}},
-		{.kind = STORE_CODE, .code = {UINT32_MAX, {UINT64_MAX, 1}, UINT32_MAX}},
-	};
-	struct store *s = sqlite_place_open();
 	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++)
 		assert_true(store_put(s, &records[i]));
 	store_begin(s, NOW);
 	assert_false(store_poll(s, NOW)->is_pending);
+}
+
+// Every kind comes back as it was put, extremes included.
+static void all_kinds_come_back(void **state)
+{
+	(void)state;
+	struct store *s = sqlite_place_open();
+	put_all(s);
 	store_close(s, NOW);
 	s = sqlite_place_open();
 	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
@@ -96,6 +106,46 @@ static void all_kinds_come_back(void **state)
 	}
 	store_close(s, NOW);
 	store_close(NULL, NOW);
+}
+
+// From every earlier version: what it knew is kept, and what it had no table for can be.
+static void a_database_of_an_earlier_version_is_brought_up(void **state)
+{
+	static const struct {
+		const char *lacks; // besides what the versions above lack
+		enum store_kind kind;
+	} versions[STORE_SQLITE_SCHEMA] = {[1] = {"DROP TABLE tickets;", STORE_TICKET},
+		[2] = {"DROP TABLE draws; DROP TABLE doors;", STORE_DRAW},
+		[3] = {"DROP TABLE codes;", STORE_CODE},
+		[4] = {"DROP TABLE moves;", STORE_MOVE}};
+	for (int version = 1; version < STORE_SQLITE_SCHEMA; version++) {
+		char sql[256];
+		sqlite3 *db;
+		sqlite_place_remove(state);
+		sqlite_place_new(state);
+		struct store *s = sqlite_place_open();
+		put_all(s);
+		store_close(s, NOW);
+		size_t len = 0;
+		for (int above = version; above < STORE_SQLITE_SCHEMA; above++)
+			len += (size_t)snprintf(
+				sql + len, sizeof(sql) - len, "%s", versions[above].lacks);
+		snprintf(sql + len, sizeof(sql) - len, "PRAGMA user_version = %d", version);
+		assert_int_equal(sqlite3_open(sqlite_place_path, &db), SQLITE_OK);
+		assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+		sqlite3_close(db);
+		s = sqlite_place_open();
+		for (int other = 1; other < STORE_SQLITE_SCHEMA; other++)
+			assert_int_equal(
+				sqlite_place_count_of(s, versions[other].kind), other < version);
+		assert_int_equal(sqlite_place_count_of(s, STORE_GRANTED), 1);
+		put_all(s);
+		store_close(s, NOW);
+		s = sqlite_place_open(); // once brought up it is as any
+		for (int other = 1; other < STORE_SQLITE_SCHEMA; other++)
+			assert_int_equal(sqlite_place_count_of(s, versions[other].kind), 1);
+		store_close(s, NOW);
+	}
 }
 
 static void a_session_goes_its_way(void **state)
@@ -525,6 +575,7 @@ int main(void)
 	fault_vfs_install();
 	const struct CMUnitTest tests[] = {
 		STORY(all_kinds_come_back),
+		STORY(a_database_of_an_earlier_version_is_brought_up),
 		STORY(a_session_goes_its_way),
 		STORY(the_clock_drops_what_has_ended),
 		STORY(history_is_bounded),

@@ -119,27 +119,6 @@ static void whoever_shares_the_store_has_the_same(void **state)
 	store_close(store, NOW);
 }
 
-static void a_database_without_them_gets_the_table(void **state)
-{
-	(void)state;
-	sqlite3 *db;
-	store_close(sqlite_place_open(), NOW);
-	assert_int_equal(sqlite3_open(sqlite_place_path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db,
-				 "DROP TABLE tickets; DROP TABLE draws; DROP TABLE doors;"
-				 "DROP TABLE codes; PRAGMA user_version = 1",
-				 NULL, NULL, NULL),
-		SQLITE_OK);
-	sqlite3_close(db);
-	for (int i = 0; i < 2; i++) { // once upgraded, it is as any
-		struct store *store = sqlite_place_open();
-		struct tickets *t = open_at(store, NOW);
-		assert_int_equal(sqlite_place_count_of(store, STORE_TICKET), 2);
-		tickets_destroy(t);
-		store_close(store, NOW);
-	}
-}
-
 #define STORY(story) cmocka_unit_test_setup_teardown(story, sqlite_place_new, sqlite_place_remove)
 
 int main(void)
@@ -149,7 +128,6 @@ int main(void)
 		STORY(a_restart_changes_nothing),
 		STORY(what_is_over_leaves_the_store),
 		STORY(whoever_shares_the_store_has_the_same),
-		STORY(a_database_without_them_gets_the_table),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

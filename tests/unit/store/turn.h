@@ -22,7 +22,9 @@ extern struct turn_world {
 	uint64_t session; // the next id, from 1001 on
 	uint64_t barrier_begun, barrier_passed;
 	char answers[1024];
-	uint32_t code_uses; // of the one code that there is, which is of lane 9
+	uint32_t code_uses;
+	uint32_t place_bits; // of the places it gives // of the one code that there is, which is of
+			     // lane 9
 	uint32_t take_max; // answers that a worker takes at a time
 } turn_world;
 

@@ -237,6 +237,12 @@ void stage_answer(struct stage *stage, const struct claim *claim, uint8_t verdic
 		.expires = now_s + 60,
 		.line_id = claim->line_id,
 		.lane_id = verdict == CLAIM_HONOURED ? claim->line_id : 0};
+	if (verdict == CLAIM_HONOURED) { // a place of nobody in particular
+		answer.expires = CLAIM_PLACE_NOBODYS;
+		answer.session = claim->key;
+		answer.digest = claim->session;
+		answer.visitor = session;
+	}
 	assert_true(rings_push_answer(stage->rings, &answer));
 	stage_turn(stage, 1);
 }

@@ -138,6 +138,37 @@ static void takes_codes(void)
 	stage.snapshot->code_attempts = 1;
 }
 
+// A body that waits to be asked for (RFC 9110 10.1.1): once, if none of it has come, and not where
+// the answer is known.
+static void test_code_expects_continue(void **state)
+{
+	(void)state;
+#define EXPECTS(length) \
+	"POST /.sluice/derby/code HTTP/1.1\r\nHost: localhost\r\nContent-Length: " length \
+	"\r\nExpect: 100-continue\r\n\r\n"
+	takes_codes();
+	struct fake_stream *visitor = stage_visitor(&stage);
+	for (unsigned i = 1; i <= 2; i++) { // of each request of a connection
+		stage_says(&stage, visitor, EXPECTS("13"));
+		assert_int_equal(stage_heard(visitor, "HTTP/1.1 100 Continue\r\n\r\n"), i);
+		stage_says(&stage, visitor, "code=7GQ");
+		assert_false(stage_has_claim(&stage));
+		stage_says(&stage, visitor, "X4TRM");
+		struct claim claim = stage_claim(&stage);
+		assert_int_equal(claim.kind, CLAIM_CODE);
+		stage_answer(&stage, &claim, CLAIM_KNOWN, 0);
+		assert_int_equal(stage_heard(visitor, "HTTP/1.1 100"), i);
+	}
+	stage_says(&stage, visitor, EXPECTS("13") "c");
+	stage_says(&stage, visitor, "ode=7GQX4TRM");
+	struct claim claim = stage_claim(&stage);
+	stage_answer(&stage, &claim, CLAIM_KNOWN, 0);
+	visitor = stage_visitor(&stage);
+	stage_says(&stage, visitor, EXPECTS("1025"));
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 413"), 1);
+	assert_int_equal(stage_heard(visitor, "HTTP/1.1 100"), 0);
+}
+
 static void test_code_unanswered(void **state)
 {
 	(void)state;
@@ -169,10 +200,11 @@ static void test_code_undone(void **state)
 	stage_says(&stage, visitor, CODE("7GQX4TRM"));
 	struct claim claim = stage_claim(&stage);
 	stage_turn(&stage, WORKER_CLAIM_MS_MAX + 60);
-	stage_answer(&stage, &claim, CLAIM_HONOURED, claim.session);
+	stage_answer(&stage, &claim, CLAIM_HONOURED, 78);
 	struct claim gone = stage_claim(&stage);
 	assert_int_equal(gone.kind, CLAIM_CODE_GONE);
 	assert_true(gone.key == claim.key && gone.session == claim.session);
+	assert_true(gone.visitor == 78 && gone.place == claim.key);
 	ONLY({COUNTER_claim_timeout, 1}, {COUNTER_code_unanswered, 1}, {COUNTER_code_undone, 1});
 }
 
@@ -185,11 +217,12 @@ static void test_code_undone_by_reload(void **state)
 	stage_says(&stage, visitor, CODE("7GQX4TRM"));
 	struct claim claim = stage_claim(&stage);
 	stage.snapshot->map.rooms[1].takes_codes = false;
-	stage_answer(&stage, &claim, CLAIM_HONOURED, claim.session);
+	stage_answer(&stage, &claim, CLAIM_HONOURED, 78);
 	assert_int_equal(stage_heard(visitor, "HTTP/1.1 404"), 1);
 	struct claim gone = stage_claim(&stage);
 	assert_int_equal(gone.kind, CLAIM_CODE_GONE);
 	assert_true(gone.key == claim.key && gone.session == claim.session);
+	assert_true(gone.visitor == 78 && gone.place == claim.key);
 	ONLY({COUNTER_not_found, 1}, {COUNTER_code_undone, 1});
 }
 
@@ -363,6 +396,7 @@ int main(void)
 		STORY(test_claim_timeout),
 		STORY(test_parked_full),
 		STORY(test_claim_gone),
+		STORY(test_code_expects_continue),
 		STORY(test_code_unanswered),
 		STORY(test_code_undone),
 		STORY(test_code_undone_by_reload),
