@@ -152,10 +152,10 @@ enum ledger_verdict {
 // recovers LEDGER_UNKNOWN.
 //
 // LEDGER_END: known with this session and on: it has ended early from now on, news
-// LEDGER_NEWS_ENDED, LEDGER_DONE. Its slot is free when every live member has `applied` that news,
-// or else at its end. A session that is not known has its pass refused everywhere by the same news
-// until `expires`. Ended before, or past `expires`: LEDGER_DONE. ended_max met: LEDGER_FULL, it
-// goes on.
+// LEDGER_NEWS_ENDED until the later of its end and `expires`, LEDGER_DONE. Its slot is free when
+// every live member has `applied` that news, or else then. A session that is not known has its pass
+// refused everywhere by the same news until `expires`. Ended before, or past `expires`:
+// LEDGER_DONE. ended_max met: LEDGER_FULL, it goes on.
 //
 // LEDGER_LEAVE: with a key, and the visitor is not known, and key >= floor: the ticket is given
 // back, news LEDGER_NEWS_LEFT (again: nothing more); left_max met: it lapses instead. With a key,
@@ -169,7 +169,9 @@ enum ledger_verdict {
 // LEDGER_TAKEN: the visitor is not known: the session is entered whatever the limits say, and
 // counts as over if `expires` is past, so that its ticket is used. Known with this session, and it
 // has not ended: the later end counts. LEDGER_DONE. Known otherwise: LEDGER_LAPSED, the sender ends
-// its own. With this session and no key: it has this key from now on.
+// its own. With this session and no key: it has this key from now on. With this session, ended
+// early, and a later end: news LEDGER_NEWS_ENDED until then. It ran out, and this end is not past:
+// it lives again.
 struct ledger_claim {
 	uint64_t key; // called, leave, taken; 0: none
 	uint64_t visitor;

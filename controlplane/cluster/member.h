@@ -276,7 +276,8 @@ bool member_news(struct member *m, const char *bytes, size_t len, uint64_t now_m
 bool member_put_record(struct member *m, const struct ledger_record *record);
 
 // Leave the cluster: what is left to say and LEDGER_GOODBYE are sent with the next turns. No
-// tickets are drawn here any more. Ask member_status() for is_gone.
+// tickets are drawn and no passes are taken here any more: nobody waits for us from then on. Ask
+// member_status() for is_gone.
 void member_goodbye(struct member *m);
 
 // Whether a line goes by its on_loss now. False if there is no such line.

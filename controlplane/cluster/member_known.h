@@ -74,6 +74,7 @@ void member_known_unsaid_all(struct member_known *k);
 // The next of which something is unsaid, out of the queue; the caller clears `unsaid`. NULL: none.
 struct member_known_entry *member_known_next(struct member_known *k);
 
+// How many are in the queue, with some of whom nothing is unsaid any more.
 uint32_t member_known_unsaid_count(const struct member_known *k);
 
 // How many grants there is room for.

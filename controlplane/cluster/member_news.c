@@ -3,7 +3,8 @@
 //
 // `applied` follows `cursor` by a barrier: every worker that passes a quiescent state after it has
 // begun looks at the sets as they are then. One barrier is under way at a time; news that workers
-// need not know of pass without.
+// need not know of pass without. What the state says that is being read is in force when it has
+// been read, and not before, whatever the cursor says.
 
 #include "controlplane/cluster/member_news.h"
 
@@ -156,7 +157,7 @@ void member_news_turn(struct member *m)
 		m->applied = m->barrier_cursor;
 		m->has_barrier = false;
 	}
-	if (m->has_barrier || m->applied == m->cursor)
+	if (m->has_barrier || m->applied == m->cursor || m->is_resyncing)
 		return;
 	if (!m->is_barrier_due) {
 		m->applied = m->cursor;

@@ -14,6 +14,7 @@ struct member_records {
 	uint8_t bytes[MEMBER_RECORDS_MAX][LEDGER_BLOB_MAX];
 };
 
+// Nothing waits.
 void member_records_init(struct member_records *r);
 
 // As member_put_record().

@@ -18,7 +18,8 @@
 void member_resync_begin(struct member *m)
 {
 	m->counters.resyncs++;
-	m->is_resyncing = true;
+	m->is_resyncing = m->is_barrier_due = true;
+	m->has_barrier = false; // what it was for is less than is known to be missing
 	m->read_line = m->read_step = 0;
 	m->read_until = 0;
 	for (uint32_t i = 0; i < MEMBER_INSIDE_READS; i++)

@@ -166,6 +166,17 @@ local function renew()
 	return RENEWED .. ' ' .. known.session .. ' ' .. text(known.expires)
 end
 
+-- Its pass is refused until then; a slot that it holds is free when all know that.
+local function refuse_pass(line, session, expires, known)
+	call('ZADD', P .. 'x:' .. line.id, text(expires), session)
+	local news = tell('1', line.id, session, text(expires))
+	if known then
+		known.state = ENDING
+		move_end(line, known, expires)
+		call('ZADD', P .. 'ending', text(news), line.id .. known.visitor .. session)
+	end
+end
+
 -- A pass is to be refused everywhere from now on. Returns its verdict.
 local function end_session(line, session, expires, known)
 	local x = P .. 'x:' .. line.id
@@ -173,7 +184,7 @@ local function end_session(line, session, expires, known)
 		if not is_on(known) then
 			return DONE
 		end
-		expires = known.expires
+		expires = max(expires, known.expires) -- a renewal may have been lost
 	elseif (not is_skewed and expires <= now_s) or call('ZSCORE', x, session) then
 		return DONE
 	else
@@ -182,13 +193,7 @@ local function end_session(line, session, expires, known)
 	if call('ZCARD', x) >= line.ended_max then
 		return FULL
 	end
-	call('ZADD', x, text(expires), session)
-	local news = tell('1', line.id, session, text(expires))
-	if known then
-		known.state = ENDING
-		keep(line, known)
-		call('ZADD', P .. 'ending', text(news), line.id .. known.visitor .. session)
-	end
+	refuse_pass(line, session, expires, known)
 	return DONE
 end
 
@@ -246,6 +251,33 @@ local function gone()
 	return DONE
 end
 
+-- A session that is known, as a member knows it: the later end is that of its pass.
+local function taken_again(line, known)
+	local is_later = claim.expires > known.expires
+	if known.key == NONE16 and claim.key ~= NONE16 then -- who said it first did not know it
+		known.key = claim.key
+		keep(line, known)
+		use_ticket(line)
+	end
+	if known.state == ACTIVE then
+		if is_later then
+			move_end(line, known, claim.expires)
+		end
+		return DONE
+	end
+	if not is_later or claim.expires <= now_s then
+		return LAPSED
+	end
+	if known.state == ENDING or call('ZSCORE', P .. 'x:' .. line.id, claim.session) then
+		refuse_pass(line, claim.session, claim.expires, known.state == ENDING and known or nil)
+		return LAPSED
+	end
+	known.state = ACTIVE -- it seemed to be over
+	move_end(line, known, claim.expires)
+	give(line, -1)
+	return DONE
+end
+
 local function taken()
 	local line = read_claim()
 	if not line then
@@ -253,21 +285,7 @@ local function taken()
 	end
 	local known = record_of(line, claim.visitor)
 	if known then
-		if known.session ~= claim.session then
-			return LAPSED
-		end
-		if known.key == NONE16 and claim.key ~= NONE16 then -- who said it first did not know it
-			known.key = claim.key
-			keep(line, known)
-			use_ticket(line)
-		end
-		if known.state ~= ACTIVE then
-			return LAPSED
-		end
-		if claim.expires > known.expires then
-			move_end(line, known, claim.expires)
-		end
-		return DONE
+		return known.session == claim.session and taken_again(line, known) or LAPSED
 	end
 	local is_over = claim.expires <= now_s
 	if is_over and (claim.key == NONE16 or claim.key < line.floor) then

@@ -173,7 +173,7 @@ uint64_t appliance_now(const struct appliance *a, uint64_t world_ms)
 bool appliance_serves(const struct appliance *a)
 {
 	struct member_status status;
-	if (a->state != APPLIANCE_UP)
+	if (a->state != APPLIANCE_UP || a->is_leaving)
 		return false;
 	member_status(a->member, &status);
 	return status.is_ready;
@@ -244,6 +244,7 @@ void appliance_start(struct appliance *a, uint64_t world_ms)
 	set_shape(a, now);
 	a->state = APPLIANCE_UP;
 	a->born_ms = world_ms;
+	a->is_leaving = false;
 	a->out = NULL;
 	a->answer_count = 0;
 }

@@ -219,6 +219,32 @@ static bool has_early(const struct model_node *line, uint64_t session)
 	return false;
 }
 
+// Its pass is refused until then; a slot that it holds is free when all know that.
+static void refuse_pass(struct model *m, struct model_node *line, uint64_t session,
+	uint32_t expires, struct model_visitor *known)
+{
+	const struct model_ended ended = {session, expires};
+	// The same session id, refused before without its visitor: one pass, one record.
+	for (uint32_t i = 0; i < line->early.count; i++) {
+		if (line->early.at[i].session == session)
+			MODEL_REMOVE(line->early, i);
+	}
+	MODEL_ADD(line->early, ended);
+	const uint64_t news = model_tell(m, "%d %08" PRIx32 " %016" PRIx64 " %" PRIu32,
+		LEDGER_NEWS_ENDED, line->id, session, ended.expires);
+	if (!known)
+		return;
+	for (uint32_t i = 0; i < m->endings.count; i++) {
+		if (m->endings.at[i].session == session && m->endings.at[i].line == line->id &&
+			m->endings.at[i].visitor == known->visitor)
+			MODEL_REMOVE(m->endings, i);
+	}
+	const struct model_ending ending = {news, known->visitor, session, line->id};
+	known->state = MODEL_ENDING;
+	known->expires = expires;
+	MODEL_ADD(m->endings, ending);
+}
+
 // Returns false if ended_max is met.
 static bool end_session(struct model *m, struct model_node *line, uint64_t visitor,
 	uint64_t session, uint32_t expires)
@@ -232,20 +258,8 @@ static bool end_session(struct model *m, struct model_node *line, uint64_t visit
 		return true;
 	if (line->early.count >= line->is.ended_max)
 		return false;
-	const struct model_ended ended = {session, known ? known->expires : expires};
-	// The same session id, refused before without its visitor: one pass, one record.
-	for (uint32_t i = 0; i < line->early.count; i++) {
-		if (line->early.at[i].session == session)
-			MODEL_REMOVE(line->early, i);
-	}
-	MODEL_ADD(line->early, ended);
-	const uint64_t news = model_tell(m, "%d %08" PRIx32 " %016" PRIx64 " %" PRIu32,
-		LEDGER_NEWS_ENDED, line->id, session, ended.expires);
-	if (known) {
-		const struct model_ending ending = {news, visitor, session, line->id};
-		known->state = MODEL_ENDING;
-		MODEL_ADD(m->endings, ending);
-	}
+	refuse_pass(m, line, session, known && known->expires > expires ? known->expires : expires,
+		known);
 	return true;
 }
 
@@ -296,19 +310,36 @@ static void gone(struct model *m, struct model_node *line, const struct ledger_c
 	say(answer, LEDGER_DONE);
 }
 
+// A session that is known, as a member knows it: the later end is that of its pass.
+static enum ledger_verdict taken_again(struct model *m, struct model_node *line,
+	struct model_visitor *known, const struct ledger_claim *claim)
+{
+	const bool is_later = claim->expires > known->expires;
+	if (known->key == 0)
+		known->key = claim->key;
+	if (known->state == MODEL_ACTIVE) {
+		known->expires = is_later ? claim->expires : known->expires;
+		return LEDGER_DONE;
+	}
+	if (!is_later || claim->expires <= m->now_ms / 1000)
+		return LEDGER_LAPSED;
+	const bool is_ending = known->state == MODEL_ENDING;
+	if (is_ending || has_early(line, known->session)) {
+		refuse_pass(m, line, known->session, claim->expires, is_ending ? known : NULL);
+		return LEDGER_LAPSED;
+	}
+	known->state = MODEL_ACTIVE; // it seemed to be over
+	known->expires = claim->expires;
+	return LEDGER_DONE;
+}
+
 static void taken(struct model *m, struct model_node *line, const struct ledger_claim *claim,
 	struct model_text *answer)
 {
 	struct model_visitor *known = known_of(line, claim->visitor);
-	if (known && known->session == claim->session && known->key == 0)
-		known->key = claim->key;
-	if (known && (known->session != claim->session || known->state != MODEL_ACTIVE)) {
-		say(answer, LEDGER_LAPSED);
-		return;
-	}
 	if (known) {
-		known->expires = claim->expires > known->expires ? claim->expires : known->expires;
-		say(answer, LEDGER_DONE);
+		say(answer, known->session == claim->session ? taken_again(m, line, known, claim)
+							     : LEDGER_LAPSED);
 		return;
 	}
 	const bool is_over = claim->expires <= m->now_ms / 1000;

@@ -48,8 +48,8 @@ struct people {
 	bool is_calm; // nothing goes wrong
 	bool is_bounded; // no line admits while the store is away
 	uint32_t capacity; // of all lines together; 0: no limit
-	uint64_t polls, granted, lapsed, lapsed_late, twice, usable_most;
-	uint64_t first_waiting_ms, waiting;
+	uint64_t polls, granted, lapsed, twice, worse, usable_most;
+	uint64_t waiting; // with a ticket, and polls
 };
 
 void people_init(struct people *p, uint32_t count, const struct people_plan *plan,
