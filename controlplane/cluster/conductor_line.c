@@ -13,6 +13,7 @@
 
 #include "controlplane/controller/controller.h"
 
+#define GROWN_MAX 65536u // admitted, or ended, between two views
 #define FRESH_MS 5000u // words of the conductor before that are no older are good
 #define LEFT_PASS_MAX 4096u // tickets given back that floor passes in one turn
 
@@ -55,8 +56,8 @@ struct conductor_line *conductor_line_create(
 	struct conductor_line *line = calloc(1, sizeof(*line));
 	if (!line)
 		return NULL;
-	if (!caller_init(&line->call, is->place, &is->node.limits, &nothing, is->node.left_max,
-		    seed, now_ms)) {
+	caller_init(&line->call, is->place, &is->node.limits, &nothing, now_ms);
+	if (!keyset_init(&line->call.left, is->node.left_max, seed)) {
 		conductor_line_destroy(line);
 		return NULL;
 	}
@@ -77,11 +78,21 @@ void conductor_line_destroy(struct conductor_line *line)
 void conductor_line_left(struct conductor_line *line, uint64_t key, uint64_t visitor)
 {
 	struct caller *c = &line->call;
-	if (key < c->floor || keyset_find(&c->left, key, visitor) != 0 ||
-		keyset_insert(&c->left, key, visitor) == 0)
+	if (key < c->floor || keyset_find(&c->left, key, visitor) != 0)
 		return;
+	// The ledger holds no more than there is room for; out of office we do not hear of floor,
+	// but it has passed the first.
+	if (keyset_count(&c->left) == c->left.members_max)
+		keyset_remove(&c->left, keyset_first(&c->left));
+	keyset_insert(&c->left, key, visitor);
 	// Had it been present, it has come; that nobody says. One too few is expected then.
 	caller_settle(c, key);
+}
+
+// Between two views; a ledger that counts backwards, or much faster than it can, counts nothing.
+static uint32_t grown(uint64_t before, uint64_t now)
+{
+	return now > before && now - before < GROWN_MAX ? (uint32_t)(now - before) : 0;
 }
 
 void conductor_line_begin(struct conductor_line *line)
@@ -95,10 +106,10 @@ void conductor_line_see(
 {
 	struct pool *own = &line->call.own;
 	if (line->is_seen) {
-		const uint64_t ended = view->ended_total - line->view.ended_total;
+		const uint32_t ended = grown(line->view.ended_total, view->ended_total);
 		pool_follow_admitted(
-			own, (uint32_t)(view->admitted_total - line->view.admitted_total), now_ms);
-		for (uint64_t i = 0; i < ended; i++)
+			own, grown(line->view.admitted_total, view->admitted_total), now_ms);
+		for (uint32_t i = 0; i < ended; i++)
 			tally_add(&line->freed, now_ms);
 	}
 	for (uint32_t i = 0; i < view->came_count && line->is_taken_over; i++)
@@ -134,7 +145,7 @@ static bool take_over(struct conductor_line *line)
 		return false;
 	const struct ledger_words *w = &v->words;
 	const uint64_t ago_ms = c->now_ms > w->at_ms ? c->now_ms - w->at_ms : 0;
-	const bool is_fresh = w->yield > 0 && ago_ms < FRESH_MS;
+	const bool is_fresh = w->yield > 0 && w->yield <= 65536 && ago_ms < FRESH_MS;
 	const struct calls_state state = {.tickets = w->called,
 		.came = w->came,
 		.expect_ms = w->expect_ms > ago_ms ? w->expect_ms - (uint32_t)ago_ms : 0,

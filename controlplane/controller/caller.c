@@ -36,14 +36,13 @@ static uint64_t rank_of(const struct caller *c, uint64_t key)
 	return rank != PLACE_UNKNOWN ? rank : place_before(c->line, place_slot(key));
 }
 
-bool caller_init(struct caller *c, const struct place_line *line, const struct pool_limits *limits,
-	const struct pool_words *words, uint32_t left_max, uint64_t seed, uint64_t now_ms)
+void caller_init(struct caller *c, const struct place_line *line, const struct pool_limits *limits,
+	const struct pool_words *words, uint64_t now_ms)
 {
 	*c = (struct caller){.line = line, .now_ms = now_ms, .available = true};
 	pool_init(&c->own, limits, words, now_ms);
 	calls_init(&c->calls, now_ms);
 	flow_init(&c->flow, 0, now_ms);
-	return keyset_init(&c->left, left_max, seed);
 }
 
 void caller_fini(struct caller *c)
@@ -76,14 +75,14 @@ void caller_take_over(struct caller *c, uint64_t threshold, uint64_t floor, uint
 
 void caller_begin_anew(struct caller *c)
 {
-	const uint32_t heard_ms = PACE_MAX_S * 1000;
+	const uint32_t heard_ms = PACE_MAX_S * 1000 + c->lag_ms;
 	calls_renew(&c->calls, heard_ms, c->claim_s * 1000, caller_available_ms(c));
 	told_forget(&c->told, c->now_ms);
 }
 
 void caller_prolong(struct caller *c)
 {
-	const uint32_t heard_ms = PACE_MAX_S * 1000;
+	const uint32_t heard_ms = PACE_MAX_S * 1000 + c->lag_ms;
 	calls_prolong(&c->calls, heard_ms, c->claim_s * 1000, caller_available_ms(c));
 	told_forget(&c->told, c->now_ms);
 }

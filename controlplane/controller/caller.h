@@ -46,9 +46,12 @@ struct caller {
 	uint64_t gaps_total; // outages noticed by the clock
 };
 
-// Begin with nobody called, `own` as a pool of nobody. Returns false when memory is short.
-bool caller_init(struct caller *c, const struct place_line *line, const struct pool_limits *limits,
-	const struct pool_words *words, uint32_t left_max, uint64_t seed, uint64_t now_ms);
+// Begin with nobody called, `own` as a pool of nobody. `left` is its owner's to make,
+// keyset_init().
+void caller_init(struct caller *c, const struct place_line *line, const struct pool_limits *limits,
+	const struct pool_words *words, uint64_t now_ms);
+
+// Leave the pools above, and end `left` (made, or zeroed by caller_init()).
 void caller_fini(struct caller *c);
 
 // Threshold and floor are where another has left them; all turns begin anew.

@@ -39,7 +39,10 @@ struct calls_state {
 	double yield; // calls_yield()
 };
 
+// What to hand over now.
 struct calls_state calls_state(const struct calls *c, uint64_t now_ms);
+
+// Go on from that, as one call up to `key_end`, whose turn is over at once.
 void calls_resume(
 	struct calls *c, uint64_t key_end, const struct calls_state *state, uint64_t now_ms);
 

@@ -60,8 +60,8 @@ struct controller *controller_create(const struct controller_limits *limits,
 	if (!c)
 		return NULL;
 	c->line = line;
-	if (!caller_init(
-		    &c->call, line, &own, &words, bounds->left_max, bounds->seed + 5, now_ms) ||
+	caller_init(&c->call, line, &own, &words, now_ms);
+	if (!keyset_init(&c->call.left, bounds->left_max, bounds->seed + 5) ||
 		!sessions_init(&c->sessions, bounds->sessions_max, bounds->seed) ||
 		!present_init(&c->present, bounds->present_max, bounds->seed + 3) ||
 		!later_init(&c->later, bounds->later_max, bounds->seed + 4)) {

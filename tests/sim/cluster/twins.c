@@ -261,6 +261,74 @@ static void trees_are_bounded(struct twins *t)
 	expect_last(t, &batch, "1 2 10\n");
 }
 
+// To both; returns the reply, to be freed.
+static char *ask_both(struct twins *t, struct ledger_batch *batch)
+{
+	batch->number++;
+	batch->time_ms = t->crowd.raw_ms;
+	redisReply *lua = ask_redis(t, batch);
+	char *model = model_batch(&t->model, batch, t->crowd.raw_ms);
+	if (strcmp(lua->str, model) != 0)
+		differ(0, batch->number, "replies", lua->str, model);
+	freeReplyObject(lua);
+	batch->count = 0;
+	return model;
+}
+
+// How many keys of who came a reply to one LEDGER_VIEW tells.
+static uint32_t count_came(char *reply)
+{
+	struct ledger_wire_reader reader;
+	struct ledger_reply head;
+	static struct ledger_answer answer;
+	if (!ledger_wire_reply(&reader, reply, strlen(reply), &head) ||
+		!ledger_wire_answer(&reader, &answer) || answer.kind != LEDGER_VIEW)
+		abort();
+	free(reply);
+	return answer.view.came_count;
+}
+
+// Who came is kept for the conductor, told piece by piece, and bounded; those before its first look
+// are not told at all.
+static void who_came_is_bounded(struct twins *t, const char *dump)
+{
+	static struct ledger_entry entries[LEDGER_ENTRIES_MAX];
+	struct ledger_batch batch = {.name = "a1",
+		.incarnation = 1,
+		.appliance = LEDGER_MEMBERS_MAX,
+		.run = "0123456789012345678901234567890123456789",
+		.entries = entries};
+	empty(t);
+	crowd_init(&t->crowd, 0);
+	set_clock(t);
+	entries[batch.count++] = (struct ledger_entry){.kind = LEDGER_ELECT};
+	free(ask_both(t, &batch));
+	batch.fence = 1;
+	entries[batch.count++] = node_entry(0xf000, 0);
+	entries[batch.count++] = node_entry(1, 0xf000);
+	entries[batch.count++] = (struct ledger_entry){.kind = LEDGER_THRESHOLD,
+		.line = 1,
+		.threshold = {.threshold = place_key_of_ms(t->crowd.raw_ms), .is_open = true}};
+	entries[batch.count++] = called_entry(t, 1);
+	free(ask_both(t, &batch));
+	const struct ledger_entry view = {.kind = LEDGER_VIEW, .line = 1};
+	entries[batch.count++] = view;
+	if (count_came(ask_both(t, &batch)) != 0)
+		abort();
+	for (uint64_t visitor = 2; visitor < LEDGER_CAME_KEPT_MAX + 3; visitor++) {
+		entries[batch.count++] = called_entry(t, visitor);
+		if (batch.count == LEDGER_ENTRIES_MAX || visitor == LEDGER_CAME_KEPT_MAX + 2)
+			free(ask_both(t, &batch));
+	}
+	compare_state(t, dump, 0, batch.number);
+	for (uint32_t told = 0; told <= LEDGER_CAME_KEPT_MAX; told += LEDGER_CAME_MAX) {
+		entries[batch.count++] = view;
+		const uint32_t count = count_came(ask_both(t, &batch));
+		if (count != (told < LEDGER_CAME_KEPT_MAX ? LEDGER_CAME_MAX : 0))
+			abort();
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static struct twins twins;
@@ -272,6 +340,7 @@ int main(int argc, char **argv)
 	load(&twins);
 	records_are_bounded(&twins);
 	trees_are_bounded(&twins);
+	who_came_is_bounded(&twins, dump);
 	for (uint64_t seed = first; seed < first + seeds; seed++) {
 		printf("seed %" PRIu64 "\n", seed);
 		fflush(stdout);
