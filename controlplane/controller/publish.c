@@ -40,7 +40,7 @@ void controller_publish(struct controller *c, bool hold, uint64_t now_ms)
 		caller_next_poll_after(&c->call, present_count(&c->present)));
 	atomic_store(&line->door_wait_ms, caller_door_wait_ms(&c->call));
 	atomic_store(&line->left_waiting,
-		keyset_count(&c->left) - keyset_below(&c->left, c->call.threshold, 0));
+		keyset_count(&c->call.left) - keyset_below(&c->call.left, c->call.threshold, 0));
 	atomic_store(&line->threshold_rank, c->call.threshold_rank);
 	atomic_store(&line->threshold, c->call.threshold);
 	atomic_store(&line->floor, c->call.floor);
