@@ -37,8 +37,8 @@ struct claim {
 	uint64_t key; // CLAIM_CALLED; CLAIM_LEAVE, with GATHER_NUMBER if it is none; CLAIM_CODE,
 		      // CLAIM_CODE_GONE: of the digest
 	uint64_t visitor; // all but CLAIM_PASSED; CLAIM_LEAVE: of the ticket, or if there is none
-			  // of the pass; CLAIM_CODE, CLAIM_MOVE: the holder, who may ask again after
-			  // a lost answer; 0: nobody will. CLAIM_CODE_GONE: of the place
+			  // of the pass. CLAIM_CODE, CLAIM_MOVE: the holder, who may ask again
+			  // after a lost answer; 0: nobody will. CLAIM_CODE_GONE: of the place
 	uint64_t session; // CLAIM_RENEW, CLAIM_END, CLAIM_LEAVE, CLAIM_GONE; as `key`
 	uint32_t expires; // CLAIM_RENEW, CLAIM_END, CLAIM_LEAVE: of the pass presented, unix s;
 			  // CLAIM_RENEW: 0 if the origin asks. CLAIM_CODE, CLAIM_MOVE: line id of
