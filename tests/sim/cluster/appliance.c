@@ -231,7 +231,7 @@ void appliance_start(struct appliance *a, uint64_t world_ms)
 		.lines_max = APPLIANCE_LINES,
 		.nodes_max = 1,
 		.workers_max = 1,
-		.known_max = APPLIANCE_KNOWN,
+		.known_max = a->known_max ? a->known_max : APPLIANCE_KNOWN,
 		.seed = random_next(a->random)};
 	memcpy(plan.name, a->name, sizeof(plan.name));
 	const uint64_t now = appliance_now(a, world_ms);

@@ -59,6 +59,7 @@ struct appliance {
 	// Clock: of the world, run at its own speed, and what is added.
 	int64_t clock_ms, ppm;
 	bool is_clock_set;
+	uint32_t known_max; // 0: APPLIANCE_KNOWN
 	bool is_leaving; // serves nobody any more, and says goodbye
 	uint64_t slewed_ms;
 

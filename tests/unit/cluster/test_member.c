@@ -1,0 +1,533 @@
+// A member against the ledger (its model), with a second one beside it: stories of what an
+// appliance of a cluster does, one at a time and nothing at random. What happens when everything
+// happens at once is tests/sim/cluster/sim_cluster.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "controlplane/cluster/member_inside.h"
+#include "tests/sim/cluster/network.h"
+
+#define LINE 0xabcd1234u
+#define START_MS UINT64_C(1700000000000)
+#define STEP_MS 10u
+
+struct story {
+	struct appliance_line line;
+	struct appliance a, b;
+	struct network network;
+	uint64_t random, now_ms;
+	uint32_t requests;
+};
+
+static void run(struct story *s, uint32_t ms)
+{
+	for (uint64_t end_ms = s->now_ms + ms; s->now_ms < end_ms;) {
+		s->now_ms += STEP_MS;
+		network_turn(&s->network, s->now_ms);
+		if (s->a.state == APPLIANCE_UP)
+			appliance_turn(&s->a, s->now_ms);
+		if (s->b.state == APPLIANCE_UP)
+			appliance_turn(&s->b, s->now_ms);
+	}
+}
+
+// Two appliances that have met, and a line of one slot.
+static void begin(struct story *s, uint8_t on_loss)
+{
+	*s = (struct story){.random = 7, .now_ms = START_MS};
+	s->line = (struct appliance_line){.id = LINE,
+		.claim_s = 30,
+		.on_loss = on_loss,
+		.node = {.is_line = true,
+			.direct = true,
+			.priority = 1,
+			.weight = 1,
+			.session_s = 60,
+			.present_max = 64,
+			.left_max = 64,
+			.ended_max = 64,
+			.config = 7,
+			.limits = {.capacity = 1, .burst = 1}}};
+	network_init(&s->network, &s->random);
+	s->network.has_journal = true;
+	appliance_init(&s->a, "a", &s->line, 1, NULL, &s->random);
+	appliance_init(&s->b, "b", &s->line, 1, NULL, &s->random);
+	network_add(&s->network, &s->a);
+	network_add(&s->network, &s->b);
+	appliance_start(&s->a, s->now_ms);
+	appliance_start(&s->b, s->now_ms);
+	run(s, 2000);
+}
+
+static void end(struct story *s)
+{
+	network_fini(&s->network);
+	appliance_fini(&s->a);
+	appliance_fini(&s->b);
+}
+
+static uint64_t now_of(struct story *s, struct appliance *a)
+{
+	return appliance_now(a, s->now_ms);
+}
+
+static uint32_t put(struct story *s, struct appliance *a, struct claim claim)
+{
+	claim.line_id = claim.line_id ? claim.line_id : LINE;
+	claim.generation = ++s->requests;
+	claim.sent_ms = now_of(s, a);
+	claim.poll_after = 1;
+	assert_true(member_room(a->member) > 0);
+	member_claims(a->member, &claim, 1, now_of(s, a));
+	return claim.generation;
+}
+
+static bool find(struct appliance *a, uint32_t number, struct claim_answer *answer)
+{
+	for (uint32_t i = 0; i < a->answer_count; i++) {
+		if (a->answers[i].generation != number)
+			continue;
+		*answer = a->answers[i];
+		return true;
+	}
+	return false;
+}
+
+// Ask, and wait for the answer.
+static struct claim_answer ask(struct story *s, struct appliance *a, struct claim claim)
+{
+	struct claim_answer answer = {0};
+	const uint32_t number = put(s, a, claim);
+	for (uint32_t i = 0; i < 100 && !find(a, number, &answer); i++)
+		run(s, STEP_MS);
+	assert_int_not_equal(answer.verdict, 0);
+	return answer;
+}
+
+static struct claim_answer direct(struct story *s, struct appliance *a, uint64_t visitor)
+{
+	return ask(s, a, (struct claim){.kind = CLAIM_DIRECT, .visitor = visitor});
+}
+
+static struct claim_answer called(
+	struct story *s, struct appliance *a, uint64_t key, uint64_t visitor)
+{
+	return ask(s, a, (struct claim){.kind = CLAIM_CALLED, .key = key, .visitor = visitor});
+}
+
+static uint64_t mint(struct story *s, struct appliance *a)
+{
+	return place_mint(a->rooms[0].line, now_of(s, a) / PLACE_SLOT_MS, a->number);
+}
+
+static const struct member_counters *counters(const struct appliance *a)
+{
+	return member_counters(a->member);
+}
+
+static struct member_status status(const struct appliance *a)
+{
+	struct member_status is;
+	member_status(a->member, &is);
+	return is;
+}
+
+static struct model_node *line_of(struct story *s)
+{
+	return model_find(&s->network.model, LINE);
+}
+
+// --- verdicts
+
+static void every_verdict_is_answered(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	const struct claim_answer first = direct(&s, &s.a, 11);
+	assert_int_equal(first.verdict, CLAIM_GRANTED);
+	assert_int_equal(direct(&s, &s.a, 12).verdict, CLAIM_REFUSED);
+	const struct claim renew = {.kind = CLAIM_RENEW, .visitor = 11, .session = first.session};
+	const struct claim_answer renewed = ask(&s, &s.b, renew);
+	assert_int_equal(renewed.verdict, CLAIM_RENEWED);
+	assert_true(renewed.expires >= first.expires);
+	const struct claim wrong = {.kind = CLAIM_RENEW, .visitor = 11, .session = 99};
+	assert_int_equal(ask(&s, &s.a, wrong).verdict, CLAIM_LAPSED);
+	const struct claim code = {.kind = CLAIM_CODE, .visitor = 3};
+	assert_int_equal(ask(&s, &s.a, code).verdict, CLAIM_UNKNOWN);
+	const struct claim stray = {.kind = CLAIM_CALLED, .line_id = 5, .key = 1, .visitor = 3};
+	assert_int_equal(ask(&s, &s.a, stray).verdict, CLAIM_REFUSED);
+	assert_int_equal(counters(&s.a)->unknown_room, 1);
+	assert_true(member_set_state(s.a.member, LINE, GATE_CLOSED, false, now_of(&s, &s.a)));
+	assert_int_equal(direct(&s, &s.a, 13).verdict, CLAIM_CLOSED);
+	end(&s);
+}
+
+static void a_ticket_is_called_and_granted_once(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	const struct claim_answer holder = direct(&s, &s.a, 11);
+	const uint64_t key = mint(&s, &s.a);
+	run(&s, 500);
+	assert_int_equal(called(&s, &s.b, key, 21).verdict, CLAIM_NEXT); // not its turn
+	put(&s, &s.a, (struct claim){.kind = CLAIM_END, .visitor = 11, .session = holder.session});
+	run(&s, 1500);
+	assert_true(key < s.b.rooms[0].line->threshold);
+	const struct claim_answer on_b = called(&s, &s.b, key, 21);
+	const struct claim_answer on_a = called(&s, &s.a, key, 21);
+	assert_int_equal(on_b.verdict, CLAIM_GRANTED);
+	assert_int_equal(on_a.verdict, CLAIM_GRANTED);
+	assert_true(on_a.session == on_b.session && on_a.expires == on_b.expires);
+	end(&s);
+}
+
+static void a_direct_answer_that_finds_nobody_is_undone(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	const struct claim_answer lost = direct(&s, &s.a, 11);
+	put(&s, &s.a, (struct claim){.kind = CLAIM_GONE, .visitor = 11, .session = lost.session});
+	run(&s, 100);
+	assert_int_equal(line_of(&s)->undone, 1);
+	assert_int_equal(direct(&s, &s.b, 12).verdict, CLAIM_GRANTED);
+	end(&s);
+}
+
+// --- replies
+
+static void a_lost_reply_changes_nothing(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	struct claim_answer answer;
+	const uint32_t number = put(&s, &s.a, (struct claim){.kind = CLAIM_DIRECT, .visitor = 11});
+	run(&s, 2 * STEP_MS); // the ledger has it, and its reply is lost
+	network_break(&s.network, 0, s.now_ms);
+	run(&s, 800);
+	assert_true(find(&s.a, number, &answer));
+	assert_int_equal(answer.verdict, CLAIM_GRANTED);
+	assert_int_equal(line_of(&s)->admitted, 1);
+	assert_true(counters(&s.a)->repeats > 0);
+	end(&s);
+}
+
+static void a_reply_that_cannot_be_read_is_none(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	while (!s.a.member->batch->is_sent || !s.a.member->batch->is_made)
+		run(&s, STEP_MS);
+	static const char *const bad[] = {
+		"", "1", "nonsense\n", "1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 5"};
+	for (uint32_t i = 0; i < 4; i++)
+		assert_false(member_reply(
+			s.a.member, bad[i], strlen(bad[i]), s.now_ms, now_of(&s, &s.a)));
+	assert_false(member_news(s.a.member, "x", 1, now_of(&s, &s.a)));
+	assert_int_equal(counters(&s.a)->replies_bad, 5);
+	end(&s);
+}
+
+static void a_skewed_batch_is_granted_nothing(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	// By the clock of the one in office the store's would be corrected.
+	struct appliance *other = status(&s.a).office.is_in_office ? &s.b : &s.a;
+	other->clock_ms += 900;
+	run(&s, 300);
+	assert_int_equal(direct(&s, other, 11).verdict, CLAIM_REFUSED);
+	assert_true(counters(other)->skewed > 1);
+	end(&s);
+}
+
+static void who_was_stopped_spends_nothing_late(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	struct claim_answer answer;
+	const uint32_t number = put(&s, &s.a, (struct claim){.kind = CLAIM_DIRECT, .visitor = 11});
+	s.a.state = APPLIANCE_STOPPED;
+	run(&s, 5000);
+	assert_int_equal(direct(&s, &s.b, 12).verdict, CLAIM_GRANTED);
+	s.a.state = APPLIANCE_UP;
+	run(&s, 1000);
+	assert_false(find(&s.a, number, &answer) && answer.verdict == CLAIM_GRANTED);
+	assert_int_equal(line_of(&s)->admitted, 1);
+	end(&s);
+}
+
+// --- what others did
+
+static void an_end_on_a_is_refused_on_b(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	const struct claim_answer holder = direct(&s, &s.a, 11);
+	put(&s, &s.a, (struct claim){.kind = CLAIM_END, .visitor = 11, .session = holder.session});
+	assert_true(ended_has(s.a.ended, holder.session)); // at once
+	run(&s, MEMBER_SYNC_MS);
+	assert_true(ended_has(s.b.ended, holder.session));
+	run(&s, 500);
+	assert_int_equal(direct(&s, &s.b, 12).verdict, CLAIM_GRANTED); // its slot is free
+	end(&s);
+}
+
+static void a_leave_on_a_is_known_on_b(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	direct(&s, &s.a, 11);
+	const uint64_t key = mint(&s, &s.a);
+	const struct claim leave = {.kind = CLAIM_LEAVE, .key = key, .visitor = 21};
+	assert_int_equal(ask(&s, &s.a, leave).verdict, CLAIM_LEFT);
+	run(&s, MEMBER_SYNC_MS);
+	assert_true(ended_has(s.b.left, 21));
+	end(&s);
+}
+
+static void records_go_both_ways(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	const struct ledger_record record = {
+		.type = 1, .id = 5, .len = 2, .bytes = (const uint8_t[]){9, 42}};
+	assert_true(member_put_record(s.a.member, &record));
+	struct ledger_record forbidden = record;
+	forbidden.is_conductors = true;
+	forbidden.id = 6;
+	struct appliance *other = status(&s.a).office.is_in_office ? &s.b : &s.a;
+	assert_true(member_put_record(other->member, &forbidden));
+	run(&s, 500);
+	assert_int_equal(s.b.records[5], 42);
+	assert_int_equal(s.a.records[5], 42);
+	assert_int_equal(counters(other)->records_refused, 1);
+	for (uint32_t i = 0; i < MEMBER_RECORDS_MAX; i++) {
+		struct ledger_record many = record;
+		many.id = 100 + i;
+		assert_true(member_put_record(s.a.member, &many));
+	}
+	const struct ledger_record over = {.type = 2, .id = 1};
+	assert_false(member_put_record(s.a.member, &over));
+	end(&s);
+}
+
+// --- the store
+
+static void a_store_that_lost_writes_is_told_again(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	const struct claim_answer holder = direct(&s, &s.a, 11);
+	run(&s, 200);
+	network_fail_over(&s.network, 400, 100, s.now_ms);
+	assert_int_equal(line_of(&s)->visitors.count, 0);
+	run(&s, 1000);
+	assert_true(status(&s.a).is_recovering && status(&s.a).is_away);
+	assert_int_equal(direct(&s, &s.b, 12).verdict, CLAIM_REFUSED); // nothing is granted yet
+	run(&s, 4000);
+	assert_false(status(&s.a).is_recovering);
+	assert_int_equal(line_of(&s)->visitors.count, 1);
+	assert_true(line_of(&s)->visitors.at[0].session == holder.session);
+	assert_int_equal(direct(&s, &s.b, 12).verdict, CLAIM_REFUSED);
+	assert_int_equal(counters(&s.a)->recoveries, 1);
+	assert_true(counters(&s.a)->written_back > 0);
+	assert_true(counters(&s.a)->resyncs > 1); // news had jumped
+	end(&s);
+}
+
+static void a_name_is_one_appliances(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	appliance_kill(&s.b);
+	snprintf(s.b.name, sizeof(s.b.name), "a");
+	network_reset(&s.network, 1, s.now_ms);
+	appliance_start(&s.b, s.now_ms);
+	run(&s, 1500);
+	assert_true(status(&s.b).is_name_taken && status(&s.b).is_away);
+	appliance_kill(&s.a); // and when that one is no more
+	network_reset(&s.network, 0, s.now_ms);
+	run(&s, 4000);
+	assert_false(status(&s.b).is_name_taken);
+	assert_int_equal(status(&s.b).appliance, s.a.number);
+	end(&s);
+}
+
+static void a_goodbye_is_the_last_word(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	mint(&s, &s.a);
+	member_goodbye(s.a.member);
+	run(&s, 500);
+	assert_true(status(&s.a).is_gone);
+	assert_int_equal(line_of(&s)->counted, 1); // its slots first
+	const uint64_t batches = counters(&s.a)->batches;
+	run(&s, 1000);
+	assert_int_equal(counters(&s.a)->batches, batches);
+	assert_true(status(&s.b).office.is_in_office);
+	end(&s);
+}
+
+// --- the store away
+
+static void cut(struct story *s)
+{
+	s->network.links[0].cut_until_ms = s->now_ms + 10000;
+	network_break(&s->network, 0, s->now_ms);
+	run(s, 100);
+	assert_true(member_line_is_away(s->a.member, LINE));
+}
+
+static void hold_grants_nobody(void **state)
+{
+	(void)state;
+	static const uint8_t both[] = {MEMBER_HOLD, MEMBER_REJECT};
+	for (uint32_t i = 0; i < 2; i++) {
+		struct story s;
+		begin(&s, both[i]);
+		cut(&s);
+		assert_true(s.a.rooms[0].line->open & PLACE_OPEN_HOLD);
+		assert_int_equal(direct(&s, &s.a, 11).verdict, CLAIM_REFUSED);
+		const struct claim renew = {.kind = CLAIM_RENEW, .visitor = 1, .session = 2};
+		assert_int_equal(ask(&s, &s.a, renew).verdict, CLAIM_REFUSED); // it goes on
+		assert_int_equal(counters(&s.a)->granted_away, 0);
+		run(&s, 11000);
+		assert_false(member_line_is_away(s.a.member, LINE));
+		assert_int_equal(direct(&s, &s.a, 12).verdict, CLAIM_GRANTED);
+		end(&s);
+	}
+}
+
+static void open_lets_everybody_in_and_says_so_after(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_OPEN);
+	cut(&s);
+	for (uint64_t visitor = 11; visitor < 14; visitor++)
+		assert_int_equal(direct(&s, &s.a, visitor).verdict, CLAIM_GRANTED);
+	assert_int_equal(counters(&s.a)->granted_away, 3);
+	assert_int_equal(line_of(&s)->visitors.count, 0);
+	run(&s, 11000);
+	assert_int_equal(line_of(&s)->visitors.count, 3);
+	assert_int_equal(direct(&s, &s.a, 15).verdict, CLAIM_REFUSED); // they count
+	end(&s);
+}
+
+static void a_share_is_a_share(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_SHARE);
+	s.line.node.limits =
+		(struct pool_limits){.rate_count = 2, .rate_period_ms = 1000, .burst = 1};
+	appliance_kill(&s.a);
+	network_reset(&s.network, 0, s.now_ms);
+	run(&s, 2500);
+	appliance_start(&s.a, s.now_ms);
+	run(&s, 3000);
+	cut(&s);
+	uint32_t granted = 0;
+	for (uint64_t visitor = 100; visitor < 180; visitor++) {
+		granted += direct(&s, &s.a, visitor).verdict == CLAIM_GRANTED;
+		run(&s, 40);
+	}
+	assert_in_range(granted, 2, 5); // one a second of two, for some four seconds
+	end(&s);
+}
+
+static void a_conflict_ends_what_was_granted_at_home(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_OPEN);
+	const struct claim_answer on_b = direct(&s, &s.b, 11);
+	assert_int_equal(on_b.verdict, CLAIM_GRANTED);
+	cut(&s);
+	const struct claim_answer on_a = direct(&s, &s.a, 11); // the same visitor
+	assert_int_equal(on_a.verdict, CLAIM_GRANTED);
+	run(&s, 11000);
+	assert_int_equal(counters(&s.a)->conflicts, 1);
+	assert_true(ended_has(s.a.ended, on_a.session) && ended_has(s.b.ended, on_a.session));
+	assert_false(ended_has(s.b.ended, on_b.session));
+	end(&s);
+}
+
+// --- bounds
+
+static void what_cannot_be_remembered_is_not_asked_for(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	s.a.member->known.free_count = 0;
+	assert_int_equal(direct(&s, &s.a, 11).verdict, CLAIM_REFUSED);
+	assert_int_equal(counters(&s.a)->known_full, 1);
+	s.a.member->known.free_count = s.a.member->known.max;
+	assert_int_equal(direct(&s, &s.a, 12).verdict, CLAIM_GRANTED);
+	end(&s);
+}
+
+static void the_ring_takes_so_many_and_no_more(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	const struct claim gone = {.kind = CLAIM_GONE, .visitor = 1, .session = 1, .line_id = LINE};
+	while (member_room(s.a.member) > 0)
+		member_claims(s.a.member, &gone, 1, now_of(&s, &s.a));
+	assert_int_equal(s.a.member->claim_end - s.a.member->claim_first, MEMBER_CLAIMS_MAX);
+	// What answers that found nobody have to say still has room, up to a batch of them.
+	s.a.member->claim_end = s.a.member->claim_first + MEMBER_CLAIMS_MAX + LEDGER_ENTRIES_MAX;
+	assert_int_equal(counters(&s.a)->unsaid, 0);
+	member_claims(s.a.member, &gone, 0, now_of(&s, &s.a));
+	assert_int_equal(member_room(s.a.member), 0);
+	s.a.member->claim_end = s.a.member->claim_first;
+	end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_verdict_is_answered),
+		cmocka_unit_test(a_ticket_is_called_and_granted_once),
+		cmocka_unit_test(a_direct_answer_that_finds_nobody_is_undone),
+		cmocka_unit_test(a_lost_reply_changes_nothing),
+		cmocka_unit_test(a_reply_that_cannot_be_read_is_none),
+		cmocka_unit_test(a_skewed_batch_is_granted_nothing),
+		cmocka_unit_test(who_was_stopped_spends_nothing_late),
+		cmocka_unit_test(an_end_on_a_is_refused_on_b),
+		cmocka_unit_test(a_leave_on_a_is_known_on_b),
+		cmocka_unit_test(records_go_both_ways),
+		cmocka_unit_test(a_store_that_lost_writes_is_told_again),
+		cmocka_unit_test(a_name_is_one_appliances),
+		cmocka_unit_test(a_goodbye_is_the_last_word),
+		cmocka_unit_test(hold_grants_nobody),
+		cmocka_unit_test(open_lets_everybody_in_and_says_so_after),
+		cmocka_unit_test(a_share_is_a_share),
+		cmocka_unit_test(a_conflict_ends_what_was_granted_at_home),
+		cmocka_unit_test(what_cannot_be_remembered_is_not_asked_for),
+		cmocka_unit_test(the_ring_takes_so_many_and_no_more),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
