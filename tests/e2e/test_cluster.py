@@ -1,8 +1,8 @@
 """Goal: several appliances are one: one line, one capacity, one session for each ticket, whichever
 of them a visitor meets, while appliances and their store come and go.
 
-Three appliances of the sockets driver on loopback, and a real redis-server on a socket. Stories share
-them, in the order of this file: what breaks something comes last.
+Three appliances of the sockets driver on loopback, and a real redis-server on a socket. Stories
+share them, in the order of this file: what breaks something comes last.
 """
 import concurrent.futures
 import contextlib
@@ -199,7 +199,7 @@ def test_one_line_over_all(cluster):
 
 
 def test_one_ticket_is_one_session(cluster):
-    """Claimed on one appliance, it has the same session on another, whatever was kept of the pass."""
+    """Claimed on one appliance, it has the same session on another, with the pass or without."""
     a1, a2, a3 = cluster.all()
     inside, waits = enter(cluster, "same", a1), Wanderer(cluster, "same", 1)
     session = token(inside.passed)["key"]
