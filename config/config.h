@@ -1,4 +1,5 @@
 // The configuration: one YAML file, read once into a struct that never changes again.
+// LONG: one struct for each map of keys.def, and all of them are one configuration
 //
 // keys.def has every key with its type, range, default and help; this header has the same keys as
 // the program sees them. A reload loads a second configuration beside the first, and the caller

@@ -345,9 +345,7 @@ static int make_member(struct control *c)
 		.record = seam_record,
 		.recorded = seam_recorded,
 		.resynced = seam_resynced,
-		.restore = seam_restore,
-		.code = appliance_code,
-		.code_answered = appliance_code_answered};
+		.restore = seam_restore}; // no codes: appliance_code.c
 	struct member_plan plan = {.incarnation = turn_seams.session_id(c),
 		.appliance = a->appliance,
 		.lines_max = MEMBER_LINES_MAX,

@@ -32,11 +32,12 @@ struct appliance {
 	char failure[LINK_TEXT_BYTES]; // what the script said last
 };
 
-// As of member_seams: appliance_code.c
-bool appliance_code(void *ctx, const struct claim *claim, struct claim_answer *answer,
-	struct ledger_entry *entry);
-void appliance_code_answered(void *ctx, const struct ledger_entry *entry,
-	const struct ledger_answer *said, struct claim_answer *answer);
+// Answer what is about codes and links of lanes: appliance_code.c
+//   others  `count` of them: what is left for the member, and tickets that were given up for a
+//   place
+// Returns how many those are.
+uint32_t appliance_take_codes(struct control *c, const struct claim *claims, uint32_t count,
+	struct claim *others, uint64_t now_ms);
 
 // What the configuration makes of rooms and pools: appliance_lines.c
 struct appliance_nodes {
