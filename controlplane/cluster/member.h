@@ -190,8 +190,8 @@ struct member_seams {
 	// Returns true when all have been put; asked again each turn until then, and while false
 	// the ledger grants nothing. May be NULL.
 	bool (*restore)(void *ctx);
-	// CLAIM_CODE or CLAIM_CODE_GONE. Returns whether the ledger is to be asked by `entry`, a
-	// LEDGER_CODE; else `answer` is final. `answer` is NULL for CLAIM_CODE_GONE.
+	// CLAIM_CODE, CLAIM_MOVE or CLAIM_CODE_GONE. Returns whether the ledger is to be asked by
+	// `entry`, a LEDGER_CODE; else `answer` is final. `answer` is NULL for CLAIM_CODE_GONE.
 	bool (*code)(void *ctx, const struct claim *claim, struct claim_answer *answer,
 		struct ledger_entry *entry);
 	// What the ledger said to that, to be put into `answer`.
