@@ -299,7 +299,7 @@ static void ask_views(struct conductor *c, struct ledger_entry *entries, uint32_
 		struct node *node = &c->nodes[(c->next + i) % c->count];
 		if (!node->is_said || now_ms < node->next_view_ms)
 			continue;
-		add(entries, count, LEDGER_VIEW, node->is.id);
+		add(entries, count, LEDGER_VIEW, node->is.id)->takes_came = true;
 		node->next_view_ms = now_ms + CONDUCTOR_TURN_MS;
 		if (++asked == CONDUCTOR_VIEWS_MAX)
 			c->next = (uint32_t)(node - c->nodes) + 1;

@@ -136,7 +136,8 @@ enum ledger_verdict {
 //      the rate here and above: a session begins, LEDGER_GRANTED. The visitor is present no more.
 //   5. Else it is present until twice the poll_after told, or the larger one of the claim, and
 //      LEDGER_LATER_MS more: LEDGER_NEXT. present_max met: the largest gives way, is crowded out
-//      for LEDGER_CROWDED_MS, and nobody behind it is granted meanwhile. poll_after is 1 for
+//      for LEDGER_CROWDED_MS, and nobody behind it is granted meanwhile (of several, behind the
+//      smallest, until that time of its own is over). poll_after is 1 for
 //      holders of a reservation; else half (below a parent: a quarter) of the time in which
 //      `room_ahead` of the line's threshold serves those before it, 1 to LEDGER_NEXT_MAX_S.
 //
@@ -353,6 +354,7 @@ struct ledger_entry {
 		struct ledger_restore restore;
 		uint64_t epoch; // LEDGER_RESTORED: the one for which it has written back
 		struct ledger_hold hold;
+		bool takes_came; // view: whether who came is told, which is once
 	};
 };
 
@@ -413,8 +415,8 @@ enum ledger_batch_verdict {
 
 // Of a line or of what lines share, in which case what only a line has is 0.
 //
-// Who came is told once, to the conductor, of whom nothing is told that was before its first
-// LEDGER_VIEW in office.
+// Who came is told once, to the conductor where its entry says so, and nothing that was before its
+// first such LEDGER_VIEW in office.
 struct ledger_view {
 	uint64_t threshold, floor, threshold_rank, floor_rank;
 	uint64_t first_present; // the smallest present key; UINT64_MAX: none

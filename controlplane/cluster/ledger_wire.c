@@ -174,6 +174,11 @@ static bool put_gathered(struct ledger_wire_args *a, const struct ledger_entry *
 	       put_words(a, g->ids, g->count) && put_number(a, g->max) && put_number(a, g->is_over);
 }
 
+static bool put_view(struct ledger_wire_args *a, const struct ledger_entry *e)
+{
+	return put_line(a, e) && put_number(a, e->takes_came);
+}
+
 static bool put_read(struct ledger_wire_args *a, const struct ledger_entry *e)
 {
 	const struct ledger_read *r = &e->read;
@@ -213,7 +218,7 @@ static bool put_entry(struct ledger_wire_args *args, const struct ledger_entry *
 		[LEDGER_RECORD] = put_record,
 		[LEDGER_CODE] = put_code,
 		[LEDGER_GATHERED] = put_gathered,
-		[LEDGER_VIEW] = put_line,
+		[LEDGER_VIEW] = put_view,
 		[LEDGER_READ] = put_read,
 		[LEDGER_RESTORE] = put_restore,
 		[LEDGER_RESTORED] = put_restored,

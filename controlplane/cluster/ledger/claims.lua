@@ -66,8 +66,10 @@ local function become_present(line, place, poll_after)
 		local last = call('ZREVRANGE', p, 0, 0)[1]
 		local out = place > last and place or last
 		local key = sub(out, 1, 16)
-		set(line, 'crowded', now < line.crowded_until and line.crowded < key and line.crowded or key)
-		set(line, 'crowded_until', now + CROWDED_MS)
+		if now >= line.crowded_until or key <= line.crowded then
+			set(line, 'crowded', key)
+			set(line, 'crowded_until', now + CROWDED_MS)
+		end
 		if out == place then
 			return
 		end

@@ -99,7 +99,8 @@ local function take_came(line)
 end
 
 local function view()
-	local node = node_of(arg())
+	local id, takes = arg(), arg() == '1'
+	local node = node_of(id)
 	if not node then
 		return UNKNOWN
 	end
@@ -117,7 +118,7 @@ local function view()
 	for _, count in ipairs({rated_here(node), left_here(node), newcomers_here(node)}) do
 		counts[#counts + 1] = text(min(count, 4294967295))
 	end
-	counts[#counts + 1] = take_came(node)
+	counts[#counts + 1] = takes and take_came(node) or ''
 	return table.concat(counts, ' ')
 end
 

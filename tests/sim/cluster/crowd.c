@@ -289,8 +289,9 @@ static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e
 	else if (what < 850)
 		hold(c, e);
 	else if (what < 900)
-		*e = (struct ledger_entry){
-			.kind = LEDGER_VIEW, .line = node_ids[crowd_random(c, CROWD_NODES)]};
+		*e = (struct ledger_entry){.kind = LEDGER_VIEW,
+			.line = node_ids[crowd_random(c, CROWD_NODES)],
+			.takes_came = chance(c, 500)};
 	else if (what < 960)
 		e->kind = LEDGER_ELECT;
 	else if (what < 965 && !c->is_calm)

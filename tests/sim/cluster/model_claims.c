@@ -108,8 +108,9 @@ static void begin(struct model *m, struct model_node *line, const struct ledger_
 // The key that finds no place goes into `crowded`.
 static void crowd_out(struct model *m, struct model_node *line, uint64_t key)
 {
-	if (m->now_ms >= line->crowded_until_ms || key < line->crowded)
-		line->crowded = key;
+	if (m->now_ms < line->crowded_until_ms && key > line->crowded)
+		return;
+	line->crowded = key;
 	line->crowded_until_ms = m->now_ms + LEDGER_CROWDED_MS;
 }
 

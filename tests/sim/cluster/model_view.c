@@ -68,5 +68,6 @@ void model_view(struct model *m, const struct ledger_entry *e, struct model_text
 	model_print_words(answer, &node->words);
 	model_print(answer, " %016" PRIx64 " %d %" PRIu64 " %" PRIu64 " %" PRIu64 " ",
 		model_first_held(m, node), m->now_ms < node->crowded_until_ms, rated, all, direct);
-	take_came(m, node, answer);
+	if (e->takes_came)
+		take_came(m, node, answer);
 }

@@ -311,7 +311,7 @@ static void who_came_is_bounded(struct twins *t, const char *dump)
 		.threshold = {.threshold = place_key_of_ms(t->crowd.raw_ms), .is_open = true}};
 	entries[batch.count++] = called_entry(t, 1);
 	free(ask_both(t, &batch));
-	const struct ledger_entry view = {.kind = LEDGER_VIEW, .line = 1};
+	const struct ledger_entry view = {.kind = LEDGER_VIEW, .line = 1, .takes_came = true};
 	entries[batch.count++] = view;
 	if (count_came(ask_both(t, &batch)) != 0)
 		abort();

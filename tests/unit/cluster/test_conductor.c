@@ -26,6 +26,7 @@ static void it_stands_speaks_and_is_replaced(void **state)
 	desk_batch(&d);
 	assert_int_equal(d.count, 1);
 	assert_int_equal(d.entries[0].kind, LEDGER_VIEW);
+	assert_true(d.entries[0].takes_came);
 	desk_batch(&d);
 	assert_non_null(desk_said(&d, LEDGER_THRESHOLD));
 	desk_run(&d, 2 * CONDUCTOR_RENEW_MS);
