@@ -19,7 +19,7 @@ static void say(void *context, const char *file, uint32_t line, uint32_t column,
 	const struct named *named = context;
 	if (line == 0)
 		reading_fail(named->r, named->lane, "codes", READING_WHOLE,
-			"cannot be read: %s: %s; allowed: a file of codes", file, text);
+			"is no use as a list of codes: %s: %s", file, text);
 	else
 		report_add(named->r->report, file, line, column, "%s", text);
 }

@@ -257,7 +257,7 @@ static bool is_newer(const struct tcp_wait_entry *entry, const struct tcp_segmen
 {
 	bool is_after = tcp_after(s->seq, entry->rcv_nxt);
 	if (!(s->flags & TCP_SYN))
-		return s->flags & TCP_ACK && tcp_after(s->ack, entry->snd_nxt);
+		return s->flags & TCP_ACK && !tcp_before(s->ack - 1, entry->snd_nxt);
 	if (!s->has_timestamp)
 		return is_after;
 	if (!entry->ts_recent)

@@ -29,12 +29,12 @@ unsigned listen_find(const struct tcp *t, const struct stream_address *local)
 }
 
 // Where one is remembered, the number of the next must be after its last (RFC 9293 3.6.1): if the
-// cookie is not, its free bit moves it on by half the space.
+// cookie is before what would have been next, its free bit moves it on by half the space.
 static uint32_t number_for(
 	const struct tcp *t, const struct tcp_wait_entry *wait, const struct tcp_segment *syn)
 {
 	uint32_t cookie = syncookie_make(&t->syncookie, syn);
-	return wait && !tcp_after(cookie, wait->snd_nxt) ? cookie ^ SYNCOOKIE_FREE_BIT : cookie;
+	return wait && tcp_before(cookie, wait->snd_nxt) ? cookie ^ SYNCOOKIE_FREE_BIT : cookie;
 }
 
 static void answer_syn(
@@ -145,7 +145,7 @@ static void refuse_cookie(struct tcp *t, const struct tcp_wait_entry *wait,
 static enum syncookie_result check_cookie(const struct tcp *t, const struct tcp_wait_entry *wait,
 	const struct tcp_segment *segment, struct syncookie_told *told)
 {
-	if (wait && !tcp_after(segment->ack, wait->snd_nxt))
+	if (wait && tcp_before(segment->ack - 1, wait->snd_nxt))
 		return SYNCOOKIE_BAD;
 	return syncookie_check(&t->syncookie, segment, told);
 }

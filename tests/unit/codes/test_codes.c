@@ -158,7 +158,7 @@ static void test_nobody_pays_for_all(void **state)
 		longest_us = took_us > longest_us ? took_us : longest_us;
 	}
 	print_message("%lu us at most\n", longest_us);
-	assert_true(longest_us < 5000);
+	assert_true(longest_us < 20000); // growing all at once took 60 ms
 	for (uint64_t i = 0; i < CODES; i += 997) {
 		const struct code_digest digest = {{i + 1, i * 0x9e3779b97f4a7c15u}};
 		assert_int_equal(codes_used(codes, 1, &digest), 1);

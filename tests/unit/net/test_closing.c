@@ -309,7 +309,7 @@ static void to_time_wait(void)
 	we_end_first();
 	wire_send(&wire, TCP_ACK | TCP_FIN, 1, NULL);
 	wire_wait(&wire, 0);
-	assert_int_equal(wire.t->stats.waiting, 1);
+	assert_true(wire.t->stats.waiting > 0);
 	wire_forget(&wire);
 }
 
@@ -356,6 +356,34 @@ static void test_newer_syn_in_wait(void **state)
 	wire_wait(&wire, 0);
 	wire_send(&wire, TCP_ACK, 1, "again");
 	assert_string_equal(wire_text(&wire), "again");
+}
+
+// Wherever the last one ended beside the number of the next, whose cookie is what it is: the next
+// opens, and a copy of what it answers to does not open the last again.
+static void test_newer_syn_beside_the_last(void **state)
+{
+	(void)state;
+	wire_end(&wire);
+	wire.plan.wait_max = 64;
+	wire_make(&wire);
+	for (int32_t beside = -2; beside <= 2; beside++)
+		for (uint32_t half = 0; half < 2; half++) {
+			wire.peer.port++;
+			wire_open(&wire, WIRE_ALL);
+			to_time_wait();
+			wire.first += 1000;
+			const uint64_t hash = flows_hash(wire.t->flows, &wire.local, &wire.peer);
+			const struct tcp_segment syn = wire_syn(&wire, WIRE_ALL);
+			const uint32_t last = syncookie_make(&wire.t->syncookie, &syn) +
+					      (uint32_t)beside + (half << 31);
+			wait_find(wire.t->waits, hash, wire.t->now_ms)->snd_nxt = last;
+			wire_open(&wire, WIRE_ALL);
+			print_message("%d %u\n", beside, half);
+			assert_false(tcp_before(wire.cookie, last));
+			assert_int_equal(wire.t->conn_count, 1);
+			wire_close(&wire, true);
+			wire_wait(&wire, 0);
+		}
 }
 
 static void test_syn_with_a_newer_timestamp_in_wait(void **state)
@@ -450,6 +478,7 @@ int main(void)
 		TEST(test_wait_acknowledges_fin_again),
 		TEST(test_wait_is_deaf_to_the_rest),
 		TEST(test_newer_syn_in_wait),
+		TEST(test_newer_syn_beside_the_last),
 		TEST(test_syn_with_a_newer_timestamp_in_wait),
 		TEST(test_older_syn_in_wait),
 		TEST(test_wait_stays_until_the_cookie_is_back),
