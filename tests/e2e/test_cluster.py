@@ -371,6 +371,7 @@ def test_the_store_is_away(cluster):
 def test_the_store_has_lost_all(cluster):
     """kill -9 of a Redis without persistence: its members write back what they know, and nothing is
     granted twice."""
+    Wanderer(cluster, "line").get()  # the one slot, should it be free again
     inside, waits = enter(cluster, "hold"), Wanderer(cluster, "line")
     waits.get()
     place = wait_for(lambda: waits.status()["position"], 3)
