@@ -23,8 +23,11 @@ static void take_turn(
 {
 	static struct claim others[CLAIMS_TURN_MAX];
 	struct appliance *a = c->appliance;
-	if (count > 0)
-		count = appliance_take_codes(c, claims, count, others, now_ms);
+	const uint32_t room = member_room(a->member);
+	member_status(a->member, &a->status);
+	appliance_code_look(a);
+	count = appliance_take_links(
+		c, claims, count, others, room < CLAIMS_TURN_MAX ? room : CLAIMS_TURN_MAX, now_ms);
 	if (count > 0)
 		member_claims(a->member, others, count, now_ms);
 	member_turn(a->member, now_ms);

@@ -196,8 +196,9 @@ struct member_seams {
 	bool (*code)(void *ctx, const struct claim *claim, struct claim_answer *answer,
 		struct ledger_entry *entry);
 	// What the ledger said to that, to be put into `answer`.
-	void (*code_answered)(void *ctx, const struct ledger_entry *entry,
-		const struct ledger_answer *said, struct claim_answer *answer);
+	void (*code_answered)(void *ctx, const struct claim *claim,
+		const struct ledger_entry *entry, const struct ledger_answer *said,
+		struct claim_answer *answer);
 	// Entries of the owner's own (LEDGER_GATHERED, codes written back) for a batch, up to
 	// `max`; what they point to lives until `offered`. May be NULL.
 	uint32_t (*offer)(void *ctx, struct ledger_entry *entries, uint32_t max);

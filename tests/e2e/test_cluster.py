@@ -78,10 +78,14 @@ class Cluster:
         self.key = self.redis.folder / "cluster.key"
         self.key.write_text("5a" * 32)
         self.key.chmod(0o600)
+        self.codes = self.redis.folder / "codes.txt"
+        self.codes.write_text("7GQX-4TRM\nK2M9-XW7P, 2\n")
         self.at = {}
 
     def make(self, name, rooms=None, key=None):
-        return Sluice(self.origin.port, rooms=rooms or ROOMS, top={
+        coded = room("coded", mode="always", capacity=2,
+                     lanes=[{"name": "fans", "codes": str(self.codes)}])
+        return Sluice(self.origin.port, rooms=rooms or [*ROOMS, coded], top={
             "store": f"unix://{self.redis.socket}",
             "cluster": {"appliance": name, "key_file": str(key or self.key)},
         })
@@ -145,6 +149,11 @@ class Wanderer:
         sluice = sluice or next(self.ways)
         return self.visitor.client.post(sluice.url(f"/.sluice/{self.name}/leave"))
 
+    def code(self, code, sluice=None):
+        sluice = sluice or next(self.ways)
+        return self.visitor.client.post(sluice.url(f"/.sluice/{self.name}/code"),
+                                        data={"code": code}, headers=JSON)
+
     @property
     def ticket(self):
         return self.visitor.ticket(self.name)
@@ -195,7 +204,7 @@ def test_one_line_over_all(cluster):
     assert [token(one.ticket)["key"] for one in people] == sorted(
         token(one.ticket)["key"] for one in people)
     for sluice in cluster.all():
-        assert sluice.show("room", "line")["waiting"] == 12
+        wait_for(lambda: sluice.show("room", "line")["waiting"] == 12, 3)  # a view is that old
 
 
 def test_one_ticket_is_one_session(cluster):
@@ -368,6 +377,29 @@ def test_the_store_is_away(cluster):
     assert is_inside(inside.get())
 
 
+def newcomer(cluster):
+    """Somebody with a ticket of the room that has codes."""
+    one = Wanderer(cluster, "coded")
+    one.get()
+    assert one.ticket
+    return one
+
+
+def test_a_code_is_used_up_on_all(cluster):
+    first, second, third = (newcomer(cluster) for _ in range(3))
+    a, b, c = cluster.all()
+    lost = Wanderer(cluster, "coded")  # the same, as if the answer had not come
+    lost.visitor.client.cookies = first.visitor.client.cookies
+    assert first.code("7GQX-4TRM", a).status_code == 200
+    assert lost.code("7GQX-4TRM", b).status_code == 200
+    assert token(lost.ticket)["key"] == token(first.ticket)["key"]
+    assert second.code("7GQX-4TRM", c).json()["reason"] == "code_spent"
+    assert second.code("K2M9-XW7P", c).status_code == 200
+    assert third.code("K2M9-XW7P", a).status_code == 200
+    assert newcomer(cluster).code("K2M9-XW7P", b).json()["reason"] == "code_spent"
+    assert len({token(one.ticket)["key"] for one in (first, second, third)}) == 3
+
+
 def test_the_store_has_lost_all(cluster):
     """kill -9 of a Redis without persistence: its members write back what they know, and nothing is
     granted twice."""
@@ -389,6 +421,8 @@ def test_the_store_has_lost_all(cluster):
         assert is_inside(inside.get(sluice=sluice))
         assert waits.status(sluice)["position"] == place
         assert {tuple(current_of(s)) for s in cluster.all()} == {tuple(current_of(sluice))}
+    for code in ("7GQX-4TRM", "K2M9-XW7P"):
+        assert newcomer(cluster).code(code).json()["reason"] == "code_spent"
 
 
 def test_a_start_while_the_store_is_away(cluster):
