@@ -19,8 +19,8 @@ uint32_t lanes_claim(struct control *c, const struct claim *claim, uint64_t now_
 // the code is good still, with a place that is drawn and nobody's yet.
 // Returns how often the code may be used in `answer->lane_id`, to be asked for there; 0: the answer
 // is final.
-uint32_t lanes_offer(struct control *c, const struct claim *claim, uint64_t now_ms,
-	struct claim_answer *answer);
+uint32_t lanes_offer(
+	struct control *c, const struct claim *claim, uint64_t now_ms, struct claim_answer *answer);
 
 // It was good: remember use and holder. `answer` is to be as for lanes_claim(), but for the code.
 // Returns how many records there are.
