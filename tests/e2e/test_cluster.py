@@ -20,11 +20,11 @@ import time
 import pytest
 from sluice import JSON, Origin, Sluice, Visitor, room, token, wait_for
 
-pytestmark = [pytest.mark.sockets, pytest.mark.alone]
+pytestmark = [pytest.mark.sockets, pytest.mark.xdist_group("cluster")]
 
 NAMES = ("a1", "a2", "a3")
 ROOMS = [
-    room("line", capacity=1, session="60s"),
+    room("line", capacity=1, session="10m"),
     room("same", capacity=1, session="60s"),
     room("ended", capacity=50, session="60s"),
     room("exact", capacity=5, session="2s"),
