@@ -18,8 +18,8 @@ import suite_polls
 import suite_tls
 from world import BUILD, Failure
 
-SUITES = {"cluster": suite_cluster, "crowd": suite_crowd, "draw": suite_draw, "peers": suite_peers, "polls": suite_polls,
-          "tls": suite_tls}
+SUITES = {"cluster": suite_cluster, "crowd": suite_crowd, "draw": suite_draw,
+          "peers": suite_peers, "polls": suite_polls, "tls": suite_tls}
 REPORT = BUILD / "bench" / "report.json"
 
 # Figures with something to reach: how the value compares, and with what.

@@ -14,24 +14,12 @@ static void check_gathers(struct reading *r, const struct config_room *room)
 			"with a shared store order: arrival and no prequeue");
 }
 
-// Nor counts anybody the uses of a code yet that are made elsewhere.
-static void check_lists(struct reading *r, const struct config_room *room)
-{
-	for (uint32_t i = 0; i < room->lanes.count; i++)
-		if (room->lanes.at[i].codes)
-			reading_fail(r, &room->lanes.at[i], "codes", READING_WHOLE,
-				"are used up by one appliance alone; allowed: with a shared store "
-				"links, headers and addresses");
-}
-
 static void check_rooms(struct reading *r)
 {
 	const struct config *config = r->config;
 	for (uint32_t i = 0; i < config->sites.count; i++)
-		for (uint32_t j = 0; j < config->sites.at[i].rooms.count; j++) {
+		for (uint32_t j = 0; j < config->sites.at[i].rooms.count; j++)
 			check_gathers(r, &config->sites.at[i].rooms.at[j]);
-			check_lists(r, &config->sites.at[i].rooms.at[j]);
-		}
 }
 
 static void check_password(struct reading *r)

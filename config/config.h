@@ -1,10 +1,13 @@
 // The configuration: one YAML file, read once into a struct that never changes again.
+// LONG: one struct for each map of keys.def, and all of them are one configuration
 //
 // keys.def has every key with its type, range, default and help; this header has the same keys as
 // the program sees them. A reload loads a second configuration beside the first, and the caller
 // frees the old one when nobody holds it. Numbers whose key may be `none` are 0 then; texts NULL.
 //
 // All functions run on the control thread (or before it starts). None keeps state.
+//
+// LONG: a struct for each mapping of the file.
 #pragma once
 
 #include <sched.h>

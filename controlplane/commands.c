@@ -451,6 +451,10 @@ static int change_code(struct control *c, const struct control_room *lane, const
 			CODE_LETTERS_MAX);
 		return FAILED;
 	}
+	if (is_again && c->appliance) {
+		fprintf(text, "uses are counted by the cluster's store, and kept for good\n");
+		return FAILED;
+	}
 	if (is_again) {
 		if (!codes_give_back(c->codes, lane->line_id, &code, &record.code)) {
 			fprintf(text, "this code was not used\n");

@@ -75,8 +75,10 @@ static bool is_once(const struct claim *claim)
 static bool draw(struct control *c, uint32_t lane_id, uint64_t now_ms, struct claim_answer *answer)
 {
 	const struct gate_room *lane = published(c, lane_id);
-	const struct enter_who who = {
-		.visitor = fresh_visitor(), .now_ms = now_ms, .now_s = (uint32_t)(now_ms / 1000)};
+	const struct enter_who who = {.visitor = fresh_visitor(),
+		.now_ms = now_ms,
+		.now_s = (uint32_t)(now_ms / 1000),
+		.appliance = (uint8_t)atomic_load(&c->words.appliance)};
 	struct token ticket;
 	bool fills_window; // the next turn of the draws sees it
 	answer->lane_id = lane_id;
@@ -162,20 +164,58 @@ static uint32_t take_back(
 	return count;
 }
 
+// The room in which the holder asks for a place, or NULL: there is none, or the place is the one
+// that was given before.
+static const struct control_room *asked_in(
+	struct control *c, const struct claim *claim, struct claim_answer *answer)
+{
+	const struct control_room *room = rooms_find_line(c, claim->line_id);
+	const struct store_move *before =
+		claim->visitor ? moves_find(c->moves, claim->visitor, is_once(claim)) : NULL;
+	if (!room || !before || !published(c, before->lane_id))
+		return room;
+	answer_again(answer, before);
+	return NULL;
+}
+
+uint32_t lanes_offer(
+	struct control *c, const struct claim *claim, uint64_t now_ms, struct claim_answer *answer)
+{
+	const struct control_room *room = asked_in(c, claim, answer);
+	const struct code_digest digest = {{claim->key, claim->session}};
+	uint32_t uses, at = 0;
+	if (!room)
+		return 0;
+	const struct config_lane *lane = lane_with(c, room->config, &digest, &at, &uses);
+	answer->verdict = lane ? CLAIM_KNOWN : CLAIM_UNKNOWN;
+	if (!lane || lane->line_id == claim->expires || !draw(c, lane->line_id, now_ms, answer))
+		return 0;
+	return uses;
+}
+
+uint32_t lanes_honoured(struct control *c, const struct claim *claim, struct claim_answer *answer,
+	struct store_record *records)
+{
+	const struct code_digest digest = {{claim->key, claim->session}};
+	uint32_t count = 0;
+	records[0].kind = STORE_CODE;
+	if (!(answer->expires & CLAIM_PLACE_AGAIN)) {
+		answer->session = digest.words[0];
+		answer->digest = digest.words[1];
+		count += codes_use(c->codes, answer->lane_id, UINT32_MAX, &digest,
+				 &records[0].code) == CLAIM_HONOURED;
+	}
+	return count + remember(c, claim, answer, &records[count]);
+}
+
 uint32_t lanes_claim(struct control *c, const struct claim *claim, uint64_t now_ms,
 	struct claim_answer *answer, struct store_record *records)
 {
 	if (!answer)
 		return take_back(c, claim, records);
-	const struct control_room *room = rooms_find_line(c, claim->line_id);
+	const struct control_room *room = asked_in(c, claim, answer);
 	if (!room)
 		return 0;
-	const struct store_move *before =
-		claim->visitor ? moves_find(c->moves, claim->visitor, is_once(claim)) : NULL;
-	if (before && published(c, before->lane_id)) {
-		answer_again(answer, before);
-		return 0;
-	}
 	if (claim->kind == CLAIM_CODE)
 		return use_code(c, claim, now_ms, room, answer, records);
 	answer->verdict = CLAIM_UNKNOWN; // of a ticket that was given up, nothing is known

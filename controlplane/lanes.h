@@ -14,3 +14,15 @@
 // Returns how many there are.
 uint32_t lanes_claim(struct control *c, const struct claim *claim, uint64_t now_ms,
 	struct claim_answer *answer, struct store_record *records);
+
+// The same of CLAIM_CODE in a cluster, where uses are counted elsewhere: what would be answered if
+// the code is good still, with a place that is drawn and nobody's yet.
+// Returns how often the code may be used in `answer->lane_id`, to be asked for there; 0: the answer
+// is final.
+uint32_t lanes_offer(
+	struct control *c, const struct claim *claim, uint64_t now_ms, struct claim_answer *answer);
+
+// It was good: remember use and holder. `answer` is to be as for lanes_claim(), but for the code.
+// Returns how many records there are.
+uint32_t lanes_honoured(struct control *c, const struct claim *claim, struct claim_answer *answer,
+	struct store_record *records);

@@ -151,7 +151,9 @@ static void seam_resynced(void *ctx)
 static bool seam_restore(void *ctx)
 {
 	struct control *c = ctx;
-	return shared_restore(c->appliance->shared);
+	const struct appliance *a = c->appliance;
+	return shared_restore(a->shared) && !a->is_code_due && !a->is_code_asked &&
+	       !a->is_code_unknown;
 }
 
 // --- what is shared
@@ -347,7 +349,9 @@ static int make_member(struct control *c)
 		.resynced = seam_resynced,
 		.restore = seam_restore,
 		.code = appliance_code,
-		.code_answered = appliance_code_answered};
+		.code_answered = appliance_code_answered,
+		.offer = appliance_code_offer,
+		.offered = appliance_code_offered};
 	struct member_plan plan = {.incarnation = turn_seams.session_id(c),
 		.appliance = a->appliance,
 		.lines_max = MEMBER_LINES_MAX,

@@ -21,9 +21,15 @@ static uint32_t room_for_claims(struct control *c)
 static void take_turn(
 	struct control *c, const struct claim *claims, uint32_t count, uint64_t now_ms)
 {
+	static struct claim others[CLAIMS_TURN_MAX];
 	struct appliance *a = c->appliance;
+	const uint32_t room = member_room(a->member);
+	member_status(a->member, &a->status);
+	appliance_code_look(a);
+	count = appliance_take_links(
+		c, claims, count, others, room < CLAIMS_TURN_MAX ? room : CLAIMS_TURN_MAX, now_ms);
 	if (count > 0)
-		member_claims(a->member, claims, count, now_ms);
+		member_claims(a->member, others, count, now_ms);
 	member_turn(a->member, now_ms);
 	member_status(a->member, &a->status);
 	if (a->is_snapshot_due) {

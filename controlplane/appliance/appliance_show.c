@@ -156,6 +156,10 @@ json_t *appliance_show(struct control *c)
 	set(cluster, "skew_ms", json_integer(status->skew_ms));
 	set(cluster, "skewed", json_boolean(status->is_skewed));
 	set(cluster, "skew_max_ms", number(a->skew_max_ms));
+	if (status->propagation_count > 0) {
+		set(cluster, "propagation_p50_ms", number(status->propagation_p50_ms));
+		set(cluster, "propagation_p99_ms", number(status->propagation_p99_ms));
+	}
 	set(cluster, "news_behind", number(status->newest - status->applied));
 	set(cluster, "remembered", number(status->known_count));
 	set(cluster, "unsaid", number(status->unsaid_count));

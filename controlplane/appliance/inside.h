@@ -8,6 +8,7 @@
 #include "controlplane/link/link.h"
 
 #define APPLIANCE_PREFIX_BYTES 64u
+#define APPLIANCE_UNUSED_MAX 256u // places drawn for codes that were not good
 #define APPLIANCE_RANKS \
 	(1u << 20) // slots with tickets that a line can tell apart, of all appliances
 
@@ -29,14 +30,34 @@ struct appliance {
 	uint8_t conductor_seen; // when it was last said
 	uint64_t skew_max_ms; // of replies, either way
 	uint64_t left_us; // when goodbye began
+	struct claim unused[APPLIANCE_UNUSED_MAX]; // CLAIM_LEAVE of such places
+	uint32_t unused_count;
+	uint64_t codes_epoch; // when uses of codes were last written back, or begun to be
+	uint32_t codes_next, codes_of_next; // how far that is; and of the last one, how many times
+	bool has_codes_epoch;
+	bool is_code_due, is_code_asked, is_code_unknown; // not all have been; some are on their
+							  // way; some could not be
 	char failure[LINK_TEXT_BYTES]; // what the script said last
 };
 
-// As of member_seams: appliance_code.c
+// Answer links into lanes: appliance_code.c
+//   others  at most `room`, no less than `count`: what is left for the member, and places that are
+//           to be given back
+// Returns how many those are.
+uint32_t appliance_take_links(struct control *c, const struct claim *claims, uint32_t count,
+	struct claim *others, uint32_t room, uint64_t now_ms);
+
+// Seams of the member for codes, as member.h has them; `ctx` is the control: appliance_code.c
 bool appliance_code(void *ctx, const struct claim *claim, struct claim_answer *answer,
 	struct ledger_entry *entry);
-void appliance_code_answered(void *ctx, const struct ledger_entry *entry,
+void appliance_code_answered(void *ctx, const struct claim *claim, const struct ledger_entry *entry,
 	const struct ledger_answer *said, struct claim_answer *answer);
+uint32_t appliance_code_offer(void *ctx, struct ledger_entry *entries, uint32_t max);
+void appliance_code_offered(
+	void *ctx, const struct ledger_entry *entry, const struct ledger_answer *answer);
+
+// Before each turn of the member: a ledger that has lost writes is told of all uses known here.
+void appliance_code_look(struct appliance *a);
 
 // What the configuration makes of rooms and pools: appliance_lines.c
 struct appliance_nodes {

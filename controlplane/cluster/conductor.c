@@ -234,6 +234,13 @@ void conductor_left(struct conductor *c, uint32_t line, uint64_t key, uint64_t v
 		conductor_line_left(known, key, visitor);
 }
 
+uint32_t conductor_left_waiting(const struct conductor *c, uint32_t line, uint64_t threshold)
+{
+	const struct conductor_line *known = line_of(c, line);
+	const struct keyset *left = known ? &known->call.left : NULL;
+	return left ? keyset_count(left) - keyset_below(left, threshold, 0) : 0;
+}
+
 // --- what it says
 
 static struct ledger_entry *add(

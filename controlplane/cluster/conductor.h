@@ -99,6 +99,9 @@ void conductor_lapse(struct conductor *c, uint32_t line, uint64_t key);
 // A ticket was given back. Known already, or of a line that is not configured: nothing.
 void conductor_left(struct conductor *c, uint32_t line, uint64_t key, uint64_t visitor);
 
+// How many tickets of a line from `threshold` on were given back, as far as is known.
+uint32_t conductor_left_waiting(const struct conductor *c, uint32_t line, uint64_t threshold);
+
 // What the conductor says in the next batch. Returns how many of `entries` are filled, at most
 // `max` (CONDUCTOR_ENTRIES_MAX is room for all; fewer: the others wait for the next).
 uint32_t conductor_entries(

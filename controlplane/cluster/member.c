@@ -288,6 +288,18 @@ bool member_look_line(const struct member *m, uint32_t line_id, struct member_li
 	return true;
 }
 
+// The age that `share` of 100 decisions were not older than.
+static uint32_t age_of(const struct member *m, uint64_t share)
+{
+	uint64_t count = 0;
+	for (uint32_t ms = 0; ms < MEMBER_AGES; ms++) {
+		count += m->ages[ms];
+		if (100 * count >= share * m->age_count)
+			return ms;
+	}
+	return MEMBER_AGES;
+}
+
 void member_status(const struct member *m, struct member_status *status)
 {
 	*status = (struct member_status){.is_connected = m->is_connected,
@@ -318,6 +330,9 @@ void member_status(const struct member *m, struct member_status *status)
 		.member_count = m->member_count};
 	memcpy(status->members, m->members, sizeof(m->members));
 	conductor_look(m->conductor, &status->office);
+	status->propagation_count = m->age_count;
+	status->propagation_p50_ms = age_of(m, 50);
+	status->propagation_p99_ms = age_of(m, 99);
 }
 
 const struct member_counters *member_counters(const struct member *m)

@@ -69,6 +69,7 @@ struct ranks;
 #define MEMBER_RECORDS_MAX 256u // records that wait for the ledger
 #define MEMBER_VIEW_MS 1000u // between views of a line, where no conductor asks more often
 #define MEMBER_LINES_MAX 1024u
+#define MEMBER_AGES 1024u // ms that the age of a decision is told by; older ones are of the last
 #define MEMBER_NODES_MAX 2048u // lines, and pools and rooms that they share
 
 // One list: field, text of the metric.
@@ -190,13 +191,14 @@ struct member_seams {
 	// Returns true when all have been put; asked again each turn until then, and while false
 	// the ledger grants nothing. May be NULL.
 	bool (*restore)(void *ctx);
-	// CLAIM_CODE or CLAIM_CODE_GONE. Returns whether the ledger is to be asked by `entry`, a
-	// LEDGER_CODE; else `answer` is final. `answer` is NULL for CLAIM_CODE_GONE.
+	// CLAIM_CODE, CLAIM_MOVE or CLAIM_CODE_GONE. Returns whether the ledger is to be asked by
+	// `entry`, a LEDGER_CODE; else `answer` is final. `answer` is NULL for CLAIM_CODE_GONE.
 	bool (*code)(void *ctx, const struct claim *claim, struct claim_answer *answer,
 		struct ledger_entry *entry);
 	// What the ledger said to that, to be put into `answer`.
-	void (*code_answered)(void *ctx, const struct ledger_entry *entry,
-		const struct ledger_answer *said, struct claim_answer *answer);
+	void (*code_answered)(void *ctx, const struct claim *claim,
+		const struct ledger_entry *entry, const struct ledger_answer *said,
+		struct claim_answer *answer);
 	// Entries of the owner's own (LEDGER_GATHERED, codes written back) for a batch, up to
 	// `max`; what they point to lives until `offered`. May be NULL.
 	uint32_t (*offer)(void *ctx, struct ledger_entry *entries, uint32_t max);
@@ -310,6 +312,9 @@ struct member_status {
 	uint32_t member_count;
 	struct ledger_member members[LEDGER_MEMBERS_MAX]; // as of the last reply
 	struct conductor_status office; // of our conductor
+	// From a decision of the conductor to our workers' words, by the clocks of both.
+	uint32_t propagation_p50_ms, propagation_p99_ms;
+	uint64_t propagation_count;
 };
 void member_status(const struct member *m, struct member_status *status);
 

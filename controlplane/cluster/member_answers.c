@@ -117,9 +117,12 @@ static void claim_answered(struct member *m, uint32_t index, const struct ledger
 			m, claim, said->verdict == LEDGER_LEFT ? CLAIM_LEFT : CLAIM_REFUSED);
 		break;
 	case CLAIM_CODE:
+	case CLAIM_MOVE:
 		answer = member_claims_answer(m, claim, CLAIM_REFUSED);
 		answer->session = claim->session;
-		m->seams.code_answered(m->seams.ctx, entry, said, answer);
+		m->seams.code_answered(m->seams.ctx, claim, entry, said, answer);
+		if (answer->verdict == CLAIM_HONOURED)
+			member_loss_give_up(m, claim->expires, claim->place, claim->visitor);
 		break;
 	default: // a report
 		break;

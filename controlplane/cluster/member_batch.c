@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "controlplane/cluster/member_claims.h"
+#include "controlplane/cluster/member_loss.h"
 #include "controlplane/cluster/member_restore.h"
 #include "controlplane/cluster/member_resync.h"
 #include "controlplane/cluster/member_slots.h"
@@ -68,13 +69,15 @@ static void put_code(struct member *m, const struct claim *claim)
 	assert(entry);
 	m->batch->claims[m->batch->is.count - 1] = *claim;
 	struct claim_answer *answer = NULL;
-	if (claim->kind == CLAIM_CODE) {
+	if (claim->kind != CLAIM_CODE_GONE) {
 		answer = member_claims_answer(m, claim, CLAIM_REFUSED);
 		answer->session = claim->session;
 	}
-	if (!m->seams.code(m->seams.ctx, claim, answer, entry))
+	if (!m->seams.code(m->seams.ctx, claim, answer, entry)) {
 		member_batch_drop(m);
-	else if (answer)
+		if (answer && answer->verdict == CLAIM_HONOURED)
+			member_loss_give_up(m, claim->expires, claim->place, claim->visitor);
+	} else if (answer)
 		m->answers->count--; // it comes with the reply
 }
 
@@ -109,7 +112,7 @@ static void put_claims(struct member *m)
 			continue;
 		}
 		room -= is_grant;
-		if (claim.kind == CLAIM_CODE || claim.kind == CLAIM_CODE_GONE)
+		if (claim.kind >= CLAIM_CODE)
 			put_code(m, &claim);
 		else
 			put_claim(m, &claim);

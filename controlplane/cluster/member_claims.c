@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "controlplane/cluster/member_loss.h"
+#include "dataplane/gate/gather.h"
 
 #define RING (MEMBER_CLAIMS_MAX + LEDGER_ENTRIES_MAX)
 
@@ -44,7 +45,7 @@ bool member_claims_keep(struct member *m, const struct claim *claim)
 static bool is_asking(uint8_t kind)
 {
 	return kind == CLAIM_CALLED || kind == CLAIM_DIRECT || kind == CLAIM_RENEW ||
-	       kind == CLAIM_LEAVE || kind == CLAIM_CODE;
+	       kind == CLAIM_LEAVE || kind == CLAIM_CODE || kind == CLAIM_MOVE;
 }
 
 void member_claims_hold(
@@ -124,7 +125,10 @@ static void end(struct member *m, struct member_inside_line *line, const struct 
 static void leave(struct member *m, struct member_inside_line *line, const struct claim *claim)
 {
 	m->counters.leave++;
-	ask(m, line, claim);
+	struct claim known = *claim;
+	if (known.key & GATHER_NUMBER) // no place in the ledger's order yet
+		known.key = 0;
+	ask(m, line, &known);
 }
 
 static void gone(struct member *m, struct member_inside_line *line, const struct claim *claim)
@@ -151,13 +155,15 @@ static void passed(struct member *m, struct member_inside_line *line, const stru
 
 static void code(struct member *m, struct member_inside_line *line, const struct claim *claim)
 {
-	m->counters.codes++;
+	m->counters.codes += claim->kind == CLAIM_CODE;
 	ask(m, line, claim);
 }
 
-static void keep(struct member *m, struct member_inside_line *line, const struct claim *claim)
+// What a code gave reached nobody: its place is nobody's.
+static void code_gone(struct member *m, struct member_inside_line *line, const struct claim *claim)
 {
 	(void)line;
+	member_loss_give_up(m, claim->expires, claim->place, claim->visitor);
 	member_claims_keep(m, claim);
 }
 
@@ -172,10 +178,11 @@ static void take(struct member *m, const struct claim *claim)
 		[CLAIM_GONE] = gone,
 		[CLAIM_PASSED] = passed,
 		[CLAIM_CODE] = code,
-		[CLAIM_CODE_GONE] = keep,
+		[CLAIM_CODE_GONE] = code_gone,
+		[CLAIM_MOVE] = code,
 	};
 	assert(claim->worker < m->plan.workers_max);
-	assert(claim->kind > 0 && claim->kind <= CLAIM_CODE_GONE);
+	assert(claim->kind > 0 && claim->kind <= CLAIM_MOVE);
 	struct member_inside_line *line =
 		claim->room < m->line_count && m->lines[claim->room].is.line_id == claim->line_id
 			? &m->lines[claim->room]
@@ -243,21 +250,27 @@ void member_claims_away(struct member *m)
 
 // --- out
 
+// As of claims.c: whoever holds a ticket or a link asks again, and a called session stays.
 static void undelivered(void *ctx, const struct claim_answer *answer)
 {
 	struct member *m = ctx;
 	m->counters.undelivered++;
-	const bool is_code = answer->verdict == CLAIM_HONOURED;
-	if (!is_code && (answer->kind != CLAIM_DIRECT || answer->verdict != CLAIM_GRANTED))
-		return;
-	const struct claim gone = {.kind = is_code ? CLAIM_CODE_GONE : CLAIM_GONE,
-		.room = answer->room,
+	struct claim gone = {.room = answer->room,
 		.line_id = answer->line_id,
-		.key = answer->key,
 		.visitor = answer->visitor,
 		.session = answer->session,
-		.expires = is_code ? answer->lane_id : 0,
 		.sent_ms = m->now_ms};
+	if (answer->kind == CLAIM_DIRECT && answer->verdict == CLAIM_GRANTED) {
+		gone.kind = CLAIM_GONE;
+		take(m, &gone);
+	}
+	if (answer->verdict != CLAIM_HONOURED || !(answer->expires & CLAIM_PLACE_NOBODYS))
+		return;
+	gone.kind = CLAIM_CODE_GONE;
+	gone.key = answer->session;
+	gone.session = answer->digest;
+	gone.expires = answer->lane_id;
+	gone.place = answer->key | (answer->expires & CLAIM_PLACE_GATHERED ? GATHER_NUMBER : 0);
 	take(m, &gone);
 }
 

@@ -131,6 +131,10 @@ struct member {
 	uint64_t barrier, barrier_cursor; // the barrier under way, and what it will have applied
 	bool has_barrier, is_barrier_due; // due: news since need one
 	bool is_ready; // caught up once
+	// How old a decision of the conductor is when workers see it: counts by ms, the last for
+	// all that are older.
+	uint32_t ages[MEMBER_AGES];
+	uint64_t age_count;
 
 	// member_resync.c
 	bool is_resyncing;

@@ -13,6 +13,7 @@
 #include "controlplane/claims/claims.h"
 #include "controlplane/cluster/member_claims.h"
 #include "controlplane/cluster/member_words.h"
+#include "dataplane/gate/gather.h"
 
 static void empty(struct member *m, struct bucket *bucket, const struct pool_limits *limits)
 {
@@ -195,6 +196,14 @@ static bool leave_ticket(
 	m->counters.left_untold += !ended_insert(
 		m->left, claim->visitor, (uint32_t)(m->now_ms / 1000) + CLAIMS_KEEP_S);
 	return true;
+}
+
+void member_loss_give_up(struct member *m, uint32_t line_id, uint64_t key, uint64_t visitor)
+{
+	struct member_inside_line *line = member_inside_line(m, line_id);
+	const struct claim claim = {.kind = CLAIM_LEAVE, .key = key, .visitor = visitor};
+	if (line && key != 0 && !(key & GATHER_NUMBER))
+		leave_ticket(m, line, &claim);
 }
 
 static void leave(struct member *m, struct member_inside_line *line, const struct claim *claim)

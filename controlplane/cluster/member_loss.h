@@ -15,6 +15,9 @@ void member_loss_answer(
 // Returns false if there is no room, and it goes on.
 bool member_loss_end(struct member *m, struct member_inside_line *line, const struct claim *claim);
 
+// A place is given up for another one: as a ticket that is given back. key 0: there is none.
+void member_loss_give_up(struct member *m, uint32_t line_id, uint64_t key, uint64_t visitor);
+
 // Whether anybody is granted in the line while the store is away.
 bool member_loss_grants(const struct member *m, const struct member_inside_line *line);
 

@@ -45,6 +45,15 @@ static void left(struct member *m, const struct ledger_news *news)
 				   !ended_insert(m->left, news->visitor, until_s);
 }
 
+static void note_age(struct member *m, uint64_t decided_ms)
+{
+	const uint64_t age_ms = m->now_ms > decided_ms ? m->now_ms - decided_ms : 0;
+	if (decided_ms == 0)
+		return;
+	m->ages[age_ms < MEMBER_AGES ? age_ms : MEMBER_AGES - 1]++;
+	m->age_count++;
+}
+
 static void threshold(struct member *m, const struct ledger_news *news)
 {
 	struct member_inside_line *line = member_inside_line(m, news->line);
@@ -65,6 +74,8 @@ static void threshold(struct member *m, const struct ledger_news *news)
 	line->is_open = news->is_open;
 	line->is_full = false;
 	member_words_publish(m, line);
+	if (news->number != 0)
+		note_age(m, news->words.at_ms);
 }
 
 void member_news_view(struct member *m, uint32_t line_id, const struct ledger_view *view)

@@ -58,6 +58,8 @@ void member_words_publish(struct member *m, struct member_inside_line *line)
 	atomic_store(&place->wait_high, words->wait_high);
 	atomic_store(&place->next_poll_after, words->next_poll_after);
 	atomic_store(&place->door_wait_ms, words->door_wait_ms);
+	atomic_store(&place->left_waiting,
+		conductor_left_waiting(m->conductor, line->is.line_id, place->threshold));
 	if (line->threshold > place->threshold) {
 		atomic_store(&place->threshold_rank, line->threshold_rank);
 		atomic_store(&place->threshold, line->threshold);

@@ -214,6 +214,19 @@ struct codes_view codes_look(const struct codes *codes, uint32_t line_id)
 	return line ? line->view : (struct codes_view){0};
 }
 
+uint32_t codes_next(
+	const struct codes *codes, uint32_t *next, uint32_t *line_id, struct code_digest *digest)
+{
+	while (*next < codes->count) {
+		const struct place *place = place_at(codes, (*next)++);
+		*line_id = place->line_id;
+		*digest = place->digest;
+		if (place->used > 0)
+			return place->used;
+	}
+	return 0;
+}
+
 static struct store_code record_of(const struct place *place)
 {
 	return (struct store_code){.line_id = place->line_id,

@@ -32,6 +32,12 @@ struct codes_view {
 };
 struct codes_view codes_look(const struct codes *codes, uint32_t line_id);
 
+// The codes that were used, one after the other, in the order in which they were used first.
+//   next  0 at first
+// Returns how often, or 0: there are no more.
+uint32_t codes_next(
+	const struct codes *codes, uint32_t *next, uint32_t *line_id, struct code_digest *digest);
+
 // A visitor shows a code, which may be used `uses` times in a line. Returns whether it is honoured
 // or spent, or CLAIM_REFUSED: there is no room to remember it.
 //   record  to be saved if it is honoured

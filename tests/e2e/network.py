@@ -153,7 +153,7 @@ class Link:
         command("ip", "link", "set", self.outside, "up")
         if VLAN:
             self.switch = tagging(self.kernel, self.outside)
-            command("ip", "link", "set", self.kernel, "up")
+            command("ip", "link", "set", self.kernel, "mtu", self.mtu, "up")
         four, six = self.addresses[0][1], self.addresses[1][1]
         command("ip", "-6", "address", "add", f"{six}/64", "dev", self.kernel, "nodad")
         command("ip", "address", "add", f"{four}/24", "dev", self.kernel)

@@ -139,7 +139,7 @@ def test_quick_is_small_and_keeps_nothing(suites, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("arguments, status", [
-    ([], 2), (["poll"], 2), (["polls", "--jso"], 2), (["cluster", "--json"], 1),
+    ([], 2), (["poll"], 2), (["polls", "--jso"], 2),
     (["--help"], 0)])
 def test_usage(arguments, status):
     run = subprocess.run([ROOT / "bench/run", *arguments], capture_output=True, text=True,

@@ -1,8 +1,8 @@
 """Goal: several appliances are one: one line, one capacity, one session for each ticket, whichever
 of them a visitor meets, while appliances and their store come and go.
 
-Three appliances of the sockets driver on loopback, and a real redis-server on a socket. Stories share
-them, in the order of this file: what breaks something comes last.
+Three appliances of the sockets driver on loopback, and a real redis-server on a socket. Stories
+share them, in the order of this file: what breaks something comes last.
 """
 import concurrent.futures
 import contextlib
@@ -20,11 +20,11 @@ import time
 import pytest
 from sluice import JSON, Origin, Sluice, Visitor, room, token, wait_for
 
-pytestmark = [pytest.mark.sockets, pytest.mark.alone]
+pytestmark = [pytest.mark.sockets, pytest.mark.xdist_group("cluster")]
 
 NAMES = ("a1", "a2", "a3")
 ROOMS = [
-    room("line", capacity=1, session="60s"),
+    room("line", capacity=1, session="10m"),
     room("same", capacity=1, session="60s"),
     room("ended", capacity=50, session="60s"),
     room("exact", capacity=5, session="2s"),
@@ -78,10 +78,14 @@ class Cluster:
         self.key = self.redis.folder / "cluster.key"
         self.key.write_text("5a" * 32)
         self.key.chmod(0o600)
+        self.codes = self.redis.folder / "codes.txt"
+        self.codes.write_text("7GQX-4TRM\nK2M9-XW7P, 2\n")
         self.at = {}
 
     def make(self, name, rooms=None, key=None):
-        return Sluice(self.origin.port, rooms=rooms or ROOMS, top={
+        coded = room("coded", mode="always", capacity=2,
+                     lanes=[{"name": "fans", "codes": str(self.codes)}])
+        return Sluice(self.origin.port, rooms=rooms or [*ROOMS, coded], top={
             "store": f"unix://{self.redis.socket}",
             "cluster": {"appliance": name, "key_file": str(key or self.key)},
         })
@@ -145,6 +149,11 @@ class Wanderer:
         sluice = sluice or next(self.ways)
         return self.visitor.client.post(sluice.url(f"/.sluice/{self.name}/leave"))
 
+    def code(self, code, sluice=None):
+        sluice = sluice or next(self.ways)
+        return self.visitor.client.post(sluice.url(f"/.sluice/{self.name}/code"),
+                                        data={"code": code}, headers=JSON)
+
     @property
     def ticket(self):
         return self.visitor.ticket(self.name)
@@ -195,11 +204,11 @@ def test_one_line_over_all(cluster):
     assert [token(one.ticket)["key"] for one in people] == sorted(
         token(one.ticket)["key"] for one in people)
     for sluice in cluster.all():
-        assert sluice.show("room", "line")["waiting"] == 12
+        wait_for(lambda: sluice.show("room", "line")["waiting"] == 12, 3)  # a view is that old
 
 
 def test_one_ticket_is_one_session(cluster):
-    """Claimed on one appliance, it has the same session on another, whatever was kept of the pass."""
+    """Claimed on one appliance, it has the same session on another, with the pass or without."""
     a1, a2, a3 = cluster.all()
     inside, waits = enter(cluster, "same", a1), Wanderer(cluster, "same", 1)
     session = token(inside.passed)["key"]
@@ -368,13 +377,38 @@ def test_the_store_is_away(cluster):
     assert is_inside(inside.get())
 
 
+def newcomer(cluster):
+    """Somebody with a ticket of the room that has codes."""
+    one = Wanderer(cluster, "coded")
+    one.get()
+    assert one.ticket
+    return one
+
+
+def test_a_code_is_used_up_on_all(cluster):
+    first, second, third = (newcomer(cluster) for _ in range(3))
+    a, b, c = cluster.all()
+    lost = Wanderer(cluster, "coded")  # the same, as if the answer had not come
+    lost.visitor.client.cookies = first.visitor.client.cookies
+    assert first.code("7GQX-4TRM", a).status_code == 200
+    assert lost.code("7GQX-4TRM", b).status_code == 200
+    assert token(lost.ticket)["key"] == token(first.ticket)["key"]
+    assert second.code("7GQX-4TRM", c).json()["reason"] == "code_spent"
+    assert second.code("K2M9-XW7P", c).status_code == 200
+    assert third.code("K2M9-XW7P", a).status_code == 200
+    assert newcomer(cluster).code("K2M9-XW7P", b).json()["reason"] == "code_spent"
+    assert len({token(one.ticket)["key"] for one in (first, second, third)}) == 3
+
+
 def test_the_store_has_lost_all(cluster):
     """kill -9 of a Redis without persistence: its members write back what they know, and nothing is
     granted twice."""
+    Wanderer(cluster, "line").get()  # the one slot, should it be free again
     inside, waits = enter(cluster, "hold"), Wanderer(cluster, "line")
     waits.get()
     place = wait_for(lambda: waits.status()["position"], 3)
     epoch = cluster.all()[0].show("cluster")["epoch"]
+    time.sleep(1.5)  # what `show` says of a room is a second old at most
     taken = cluster.all()[0].show("room", "hold")["sessions"]
     cluster.redis.kill()
     os.unlink(cluster.redis.socket)
@@ -382,11 +416,13 @@ def test_the_store_has_lost_all(cluster):
     cluster.wait_whole(15)
     wait_for(lambda: all(s.show("cluster")["epoch"] > epoch and not s.show("cluster")["recovering"]
                          for s in cluster.all()), 10, 0.1, otherwise=cluster.describe)
-    wait_for(lambda: cluster.all()[1].show("room", "hold")["sessions"] == taken, 3, 0.2)
+    wait_for(lambda: cluster.all()[1].show("room", "hold")["sessions"] == taken, 6, 0.2)
     for sluice in cluster.all():
         assert is_inside(inside.get(sluice=sluice))
         assert waits.status(sluice)["position"] == place
         assert {tuple(current_of(s)) for s in cluster.all()} == {tuple(current_of(sluice))}
+    for code in ("7GQX-4TRM", "K2M9-XW7P"):
+        assert newcomer(cluster).code(code).json()["reason"] == "code_spent"
 
 
 def test_a_start_while_the_store_is_away(cluster):

@@ -265,12 +265,12 @@ static void plan(struct world *w)
 	w->appliance_count = (uint32_t)between(w, 2, NETWORK_LINKS);
 	w->duration_ms = between(w, 40000, 80000);
 	if (w->is_steady) {
-		w->line.node.session_s = 20;
+		w->line.node.session_s = 30;
 		w->line.node.sliding = false;
 		w->line.node.present_max = 256;
 		w->line.node.limits =
 			(struct pool_limits){.capacity = (uint32_t)between(w, 5, 20), .burst = 1};
-		w->duration_ms = 80000;
+		w->duration_ms = 120000;
 	}
 	w->network.faults.delay_max_ms = (uint32_t)between(w, 0, sometimes(w, 4) ? 60 : 10);
 	if (w->is_calm)
@@ -430,5 +430,9 @@ int main(int argc, char **argv)
 	for (int kind = 0; kind < TROUBLES; kind++)
 		printf(" %" PRIu64, total.counts[kind]);
 	printf("\n");
+	if (count >= SEEDS / 4 && 100 * total.used_ms < 98 * total.could_ms) {
+		fprintf(stderr, "capacity is not used to 98 %% while people wait\n");
+		return 1;
+	}
 	return 0;
 }

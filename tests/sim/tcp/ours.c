@@ -70,6 +70,7 @@ static void watch_out(struct ours_slot *s, const struct wire *w)
 	if ((w->flags & (TCP_SYN | TCP_ACK)) == (TCP_SYN | TCP_ACK)) {
 		if (s->is_watched && w->seq == s->isn)
 			return; // again
+		s->isn_before = s->isn;
 		s->is_watched = true;
 		s->isn = w->seq;
 		s->most = w->seq + 1;
@@ -81,6 +82,10 @@ static void watch_out(struct ours_slot *s, const struct wire *w)
 	}
 	if (w->flags & TCP_RST || !s->is_watched || tcp_before(w->ack, s->peer_isn + 1))
 		return; // the latter: TIME_WAIT of the connection before
+	if (s->most == s->isn + 1 && w->seq == s->isn_before + 1) { // a SYN twice, by two keys
+		s->isn = s->isn_before;
+		s->most = w->seq;
+	}
 	assert(w->flags & TCP_ACK && !(w->flags & TCP_SYN));
 	assert(!w->has_timestamp || !tcp_before(w->ts_value, s->ts));
 	s->ts = w->has_timestamp ? w->ts_value : s->ts;

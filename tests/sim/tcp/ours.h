@@ -21,6 +21,7 @@ struct ours_slot {
 	bool is_scaled;
 	uint8_t scale, peer_scale;
 	uint32_t isn, most, most_before; // ours; after the last byte sent, and a turn ago
+	uint32_t isn_before; // of the SYN-ACK before this one
 	uint32_t ack, edge, ts; // as last told
 	uint32_t peer_edge; // the largest heard
 	uint32_t peer_isn, peer_fin; // of its SYN; after its FIN

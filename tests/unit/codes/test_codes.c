@@ -95,6 +95,26 @@ static void test_given_back(void **state)
 	assert_int_equal(use(1, 1, 5), CLAIM_SPENT);
 }
 
+// Those given back are passed over.
+static void test_one_after_the_other(void **state)
+{
+	(void)state;
+	uint32_t next = 0, line_id;
+	struct code_digest digest;
+	assert_int_equal(codes_next(codes, &next, &line_id, &digest), 0);
+	use(1, 1, 5);
+	use(1, 1, 6);
+	use(2, 2, 7);
+	use(2, 2, 7);
+	give_back(1, 6);
+	next = 0;
+	assert_int_equal(codes_next(codes, &next, &line_id, &digest), 1);
+	assert_true(line_id == 1 && digest.words[0] == 5 && digest.words[1] == ~UINT64_C(5));
+	assert_int_equal(codes_next(codes, &next, &line_id, &digest), 2);
+	assert_true(line_id == 2 && digest.words[0] == 7);
+	assert_int_equal(codes_next(codes, &next, &line_id, &digest), 0);
+}
+
 static void must_look(uint32_t line_id, const uint8_t *twin, uint32_t count)
 {
 	const struct codes_view view = codes_look(codes, line_id);
@@ -174,6 +194,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STORY(test_once_and_no_more),
 		STORY(test_given_back),
+		STORY(test_one_after_the_other),
 		STORY(test_twin),
 		STORY(test_nobody_pays_for_all),
 	};

@@ -300,6 +300,19 @@ static void a_leave_on_a_is_known_on_b(void **state)
 	end(&s);
 }
 
+static void a_decision_is_with_all_at_once(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	direct(&s, &s.a, 11);
+	run(&s, 2000);
+	assert_true(status(&s.a).propagation_count > 0 && status(&s.b).propagation_count > 0);
+	assert_in_range(status(&s.a).propagation_p99_ms, 0, 50);
+	assert_in_range(status(&s.b).propagation_p99_ms, 0, 50);
+	end(&s);
+}
+
 static void records_go_both_ways(void **state)
 {
 	(void)state;
@@ -518,6 +531,7 @@ int main(void)
 		cmocka_unit_test(who_was_stopped_spends_nothing_late),
 		cmocka_unit_test(an_end_on_a_is_refused_on_b),
 		cmocka_unit_test(a_leave_on_a_is_known_on_b),
+		cmocka_unit_test(a_decision_is_with_all_at_once),
 		cmocka_unit_test(records_go_both_ways),
 		cmocka_unit_test(a_store_that_lost_writes_is_told_again),
 		cmocka_unit_test(a_name_is_one_appliances),
