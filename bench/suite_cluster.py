@@ -43,9 +43,12 @@ def run():
         for figure in those_taken(*parts, as_shown(world)):
             figures.update(figure)
             yield figure
-        for name in ("admitted_over", "lost"):
-            seen = [value for key, value in figures.items() if key.endswith(f"_{name}")]
-            yield {name: max(seen)}
+        yield {"admitted_over": max(all_of(figures, "admitted_over")),
+               "lost": sum(all_of(figures, "lost"))}
+
+
+def all_of(figures, name):
+    return [value for key, value in figures.items() if key.endswith(f"_{name}")]
 
 
 # --- what is seen
