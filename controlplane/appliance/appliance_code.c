@@ -171,13 +171,22 @@ static void begin_writing_back(struct appliance *a)
 	a->is_code_due = true;
 }
 
-// A ledger that has lost everything knows no lane until its conductor has named it: once more.
-void appliance_code_look(struct appliance *a)
+// A ledger that has lost everything knows no lane until its conductor has named it: once more. One
+// that others have not configured is not waited for, since nobody is granted anything meanwhile.
+static void say_again(struct appliance *a, uint64_t now_ms)
 {
-	if (a->is_code_unknown) {
-		a->is_code_unknown = false;
+	if (!a->is_code_unknown)
+		return;
+	a->is_code_unknown = false;
+	if (now_ms < a->codes_until_ms)
 		begin_writing_back(a);
-	}
+	else
+		log_warning("the store knows a lane not, and so not which codes of it were used");
+}
+
+void appliance_code_look(struct appliance *a, uint64_t now_ms)
+{
+	say_again(a, now_ms);
 	const struct member_status *status = &a->status;
 	const bool is_first = !a->has_codes_epoch;
 	if (!status->is_ready && !status->is_recovering)
@@ -186,6 +195,7 @@ void appliance_code_look(struct appliance *a)
 		return;
 	a->has_codes_epoch = true;
 	a->codes_epoch = status->epoch;
+	a->codes_until_ms = now_ms + APPLIANCE_CODES_MS;
 	if (is_first && !status->is_recovering)
 		return;
 	begin_writing_back(a);

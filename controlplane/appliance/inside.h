@@ -8,6 +8,7 @@
 #include "controlplane/link/link.h"
 
 #define APPLIANCE_PREFIX_BYTES 64u
+#define APPLIANCE_CODES_MS 10000u // for a lane that the ledger has yet to hear of
 #define APPLIANCE_UNUSED_MAX 256u // places drawn for codes that were not good
 #define APPLIANCE_RANKS \
 	(1u << 20) // slots with tickets that a line can tell apart, of all appliances
@@ -35,6 +36,7 @@ struct appliance {
 	uint64_t codes_epoch; // when uses of codes were last written back, or begun to be
 	uint32_t codes_next, codes_of_next; // how far that is; and of the last one, how many times
 	bool has_codes_epoch;
+	uint64_t codes_until_ms; // a lane that the ledger does not know is waited for until then
 	bool is_code_due, is_code_asked, is_code_unknown; // not all have been; some are on their
 							  // way; some could not be
 	char failure[LINK_TEXT_BYTES]; // what the script said last
@@ -57,7 +59,7 @@ void appliance_code_offered(
 	void *ctx, const struct ledger_entry *entry, const struct ledger_answer *answer);
 
 // Before each turn of the member: a ledger that has lost writes is told of all uses known here.
-void appliance_code_look(struct appliance *a);
+void appliance_code_look(struct appliance *a, uint64_t now_ms);
 
 // What the configuration makes of rooms and pools: appliance_lines.c
 struct appliance_nodes {
