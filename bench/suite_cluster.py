@@ -17,6 +17,8 @@ TAKES = "takes about seven minutes"
 APPLIANCES = 4
 STEP_VISITORS = 50000
 STEP_OVER_S = 10
+STEP_PROCESSES = 4  # a process may have some 20,000 descriptors, here and there
+CONNECTIONS = 18000  # to each appliance, at once; likewise
 STEP_S = 70
 CROWD = 1500
 CAPACITY = 200
@@ -37,7 +39,7 @@ QUICK = {"STEP_VISITORS": 2000, "STEP_OVER_S": 2, "STEP_S": 12, "CROWD": 400, "B
 
 def run():
     room = {"capacity": CAPACITY, "rate": f"{RATE}/s", "session": f"{SESSION_S}s"}
-    with folder() as at, rack(at, APPLIANCES, room, STEP_VISITORS + CROWD, SHOP_SESSION_S) as world:
+    with folder() as at, rack(at, APPLIANCES, room, CONNECTIONS, SHOP_SESSION_S) as world:
         parts = [step(world), *(endure(world, fault) for fault in FAULTS)]
         figures = {}
         for figure in those_taken(*parts, as_shown(world)):
@@ -124,7 +126,7 @@ def over(seen):
 
 def step(world):
     with crowd(world, "--visitors", STEP_VISITORS, "--shape", "step", "--over", STEP_OVER_S,
-               "--seconds", STEP_S) as (child, seen):
+               "--seconds", STEP_S, "--processes", STEP_PROCESSES) as (child, seen):
         out, _ = child.communicate(timeout=STEP_S + 60)
         seen.update(json.loads(out))
     if seen["places_told"] == 0:
