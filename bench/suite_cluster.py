@@ -7,6 +7,7 @@ What must hold in all of it: the shop never sees more than the capacity, and nob
 """
 import contextlib
 import json
+import signal
 import subprocess
 import threading
 import time
@@ -128,8 +129,7 @@ def over(seen):
 def step(world):
     with crowd(world, "--visitors", STEP_VISITORS, "--shape", "step", "--over", STEP_OVER_S,
                "--seconds", STEP_S, "--processes", STEP_PROCESSES) as (child, seen):
-        out, _ = child.communicate(timeout=STEP_S + 60)
-        seen.update(json.loads(out))
+        child.wait(STEP_S + 60)
     if seen["places_told"] == 0:
         raise Failure(f"nobody was told a position: {seen}")
     yield {"step_admitted_over": over(seen),
@@ -197,9 +197,9 @@ def fail_over(world):
 def stop(world):
     victim = ordinary(world)
     began = time.monotonic()
-    victim.child.send_signal(19)  # SIGSTOP
+    victim.child.send_signal(signal.SIGSTOP)
     time.sleep(STOPPED_S)
-    victim.child.send_signal(18)  # SIGCONT
+    victim.child.send_signal(signal.SIGCONT)
     return {}, began, time.monotonic()
 
 

@@ -24,7 +24,6 @@ static void take_turn(
 	static struct claim others[CLAIMS_TURN_MAX];
 	struct appliance *a = c->appliance;
 	const uint32_t room = member_room(a->member);
-	member_status(a->member, &a->status);
 	appliance_code_look(a, now_ms);
 	count = appliance_take_links(
 		c, claims, count, others, room < CLAIMS_TURN_MAX ? room : CLAIMS_TURN_MAX, now_ms);

@@ -18,7 +18,7 @@ struct appliance {
 	struct link *link;
 	struct member *member;
 	struct shared *shared;
-	struct member_status status; // as last looked at
+	struct member_status status; // after the last turn, reply or news
 	char prefix[APPLIANCE_PREFIX_BYTES], channel[APPLIANCE_PREFIX_BYTES + 8];
 	struct ledger_wire_args args; // in memory of its own
 	uint64_t sent_us, sent_ms; // when a batch last went out
