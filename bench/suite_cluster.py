@@ -1,8 +1,9 @@
 """cluster: four appliances with one line, and everything that can go wrong with them.
 
-A crowd that never ends and that roams over the appliances, while nothing goes wrong. A step: people arrive at all appliances at once, and each gets a place that is nobody else's. And one
-fault after the other, under that crowd. Each has a rack of its own, since it leaves tickets behind
-that nobody comes with.
+A crowd that never ends and that roams over the appliances, while nothing goes wrong. A step: people
+arrive at all appliances at once, and each gets a place that is nobody else's. And one fault after
+the other, under that crowd. Each has a rack of its own, since it leaves tickets behind that nobody
+comes with.
 What must hold in all of it: the shop never sees more than the capacity, and nobody loses the place.
 """
 import contextlib
@@ -43,7 +44,8 @@ QUICK = {"STEP_VISITORS": 2000, "STEP_OVER_S": 2, "STEP_S": 12, "CROWD": 400, "C
 
 def run():
     figures = {}
-    for figure in those_taken(apart(calm, as_propagated), apart(step), *(apart(fault) for fault in FAULTS)):
+    faults = (apart(fault) for fault in FAULTS)
+    for figure in those_taken(apart(calm, as_propagated), apart(step), *faults):
         figures.update(figure)
         yield figure
     yield {"admitted_over": max(all_of(figures, "admitted_over")),
