@@ -1,5 +1,5 @@
-"""Goal: a cluster under load, and one thing after the other that can go wrong with it: the shop never
-sees more than its capacity, and nobody loses the place.
+"""Goal: a cluster under load, and one thing after the other that can go wrong with it: the shop
+never sees more than its capacity, and nobody loses the place.
 
 bench/run cluster with smaller crowds and shorter faults, each part a test. What must hold on any
 machine is judged; how fast it was is told.
@@ -16,7 +16,8 @@ import suite_cluster as cluster
 
 vars(cluster).update(cluster.QUICK)
 
-PARTS = [(cluster.calm, cluster.as_propagated), (cluster.step,), *((one,) for one in cluster.FAULTS)]
+PARTS = [(cluster.calm, cluster.as_propagated), (cluster.step,),
+         *((fault,) for fault in cluster.FAULTS)]
 NONE = ("admitted_over", "shown_admitted_over", "lost")
 NONE_OF_STEP = ("places_double", "positions_worse", "arrivals_overtaken", "second_over",
                 "minute_over")
