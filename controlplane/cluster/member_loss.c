@@ -202,7 +202,7 @@ void member_loss_give_up(struct member *m, uint32_t line_id, uint64_t key, uint6
 {
 	struct member_inside_line *line = member_inside_line(m, line_id);
 	const struct claim claim = {.kind = CLAIM_LEAVE, .key = key, .visitor = visitor};
-	if (line && key != 0 && !(key & GATHER_NUMBER))
+	if (line && key != 0)
 		leave_ticket(m, line, &claim);
 }
 

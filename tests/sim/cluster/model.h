@@ -57,8 +57,12 @@ struct model_hold {
 
 struct model_gathered {
 	uint64_t number;
-	uint8_t member;
-	uint64_t count;
+	bool is_drawn;
+	MODEL_LIST(uint64_t) ids;
+	struct {
+		uint64_t source, count;
+		bool has_told, is_whole;
+	} told[LEDGER_MEMBERS_MAX];
 };
 
 struct model_use { // of a code
@@ -85,6 +89,7 @@ struct model_node {
 	uint64_t admitted, directs, undone, ended, expired, came;
 	uint64_t totals[LEDGER_MEMBERS_MAX], before, config[LEDGER_MEMBERS_MAX];
 	uint64_t last[LEDGER_MEMBERS_MAX], counted; // last: slot told of
+	uint64_t drawn, gathering; // people, and ids of what is not drawn
 	MODEL_LIST(struct model_visitor) visitors;
 	MODEL_LIST(struct model_place) present;
 	MODEL_LIST(struct model_place) left;
