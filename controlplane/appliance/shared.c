@@ -149,7 +149,8 @@ static bool put(struct shared *s, uint8_t type, uint32_t id, const uint8_t *byte
 
 // --- sealed
 
-static const char *const names[] = {[SHARED_SECRET] = "secret", [SHARED_SEED] = "seed"};
+static const char *const names[] = {
+	[SHARED_SECRET] = "secret", [SHARED_SEED] = "seed", [SHARED_DRAW] = "draw"};
 
 static int put_sealed(struct shared *s, uint8_t type, uint32_t id, uint8_t *plain, uint32_t bytes,
 	bool is_conductors)
@@ -267,8 +268,19 @@ static void take_release(struct shared *s, const struct copy *copy)
 	s->seams.release(s->seams.ctx, copy->id, people);
 }
 
+static void take_draw(struct shared *s, const struct copy *copy)
+{
+	uint8_t plain[LEDGER_BLOB_MAX];
+	const uint32_t len = copy->len > SEAL_OVERHEAD_BYTES ? copy->len - SEAL_OVERHEAD_BYTES : 0;
+	if (len > 0 && open_sealed(s, copy, plain, len))
+		s->seams.draw(s->seams.ctx, copy->id, plain, len);
+	explicit_bzero(plain, sizeof(plain));
+}
+
 static void take_gone(struct shared *s, uint8_t type, uint32_t id)
 {
+	if (type == SHARED_DRAW)
+		s->seams.draw(s->seams.ctx, id, NULL, 0);
 	struct copy *copy = find(s, type, id);
 	if (copy)
 		forget(s, copy);
@@ -323,6 +335,8 @@ void shared_take(struct shared *s, uint8_t type, uint32_t id, const uint8_t *byt
 		take_room(s, copy);
 	else if (type == SHARED_RELEASE)
 		take_release(s, copy);
+	else if (type == SHARED_DRAW)
+		take_draw(s, copy);
 	publish(s);
 }
 
@@ -530,6 +544,22 @@ bool shared_put_release(struct shared *s, uint32_t line_id, uint64_t people, uin
 	uint8_t bytes[RELEASE_BYTES] = {SHARED_VERSION};
 	put_u64(put_u64(bytes + 1, number), people);
 	return put(s, SHARED_RELEASE, line_id, bytes, sizeof(bytes), false);
+}
+
+bool shared_put_draw(struct shared *s, uint32_t id, uint8_t *bytes, uint32_t len)
+{
+	assert(len <= SHARED_DRAW_MAX);
+	if (len == 0)
+		return put(s, SHARED_DRAW, id, NULL, 0, true);
+	bytes[0] = SHARED_VERSION;
+	return put_sealed(s, SHARED_DRAW, id, bytes, len, true) == 0;
+}
+
+void shared_tell_draws(struct shared *s)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->copies[i].type == SHARED_DRAW)
+			take_draw(s, &s->copies[i]);
 }
 
 uint8_t shared_awaited(const struct shared *s)

@@ -227,8 +227,7 @@ void conductor_lapse(struct conductor *c, uint32_t line, uint64_t key)
 		known->lapse = key;
 }
 
-bool conductor_left_from(
-	const struct conductor *c, uint32_t line, uint64_t *key, uint64_t *visitor)
+bool conductor_left_from(const struct conductor *c, uint32_t line, uint64_t *key, uint64_t *visitor)
 {
 	const struct conductor_line *known = line_of(c, line);
 	const struct keyset *left = known ? &known->call.left : NULL;

@@ -339,8 +339,9 @@ struct ledger_gathered {
 
 // LEDGER_READ: a page of what is kept, as news with number 0; `next` of the answer continues, until
 // it is 0, `total` is what LEDGER_NEWS_SLOTS of the line said last. Of GATHERED `from` counts ids,
-// LEDGER_GATHERED_PAGE of which are read, and `total` is how many there are. Read after a first reply, from
-// whose cursor on news tell what changes meanwhile; an item may be seen twice. LEDGER_DONE.
+// LEDGER_GATHERED_PAGE of which are read, and `total` is how many there are. Read after a first
+// reply, from whose cursor on news tell what changes meanwhile; an item may be seen twice.
+// LEDGER_DONE.
 struct ledger_read {
 	uint8_t what; // enum ledger_news_kind: ENDED, LEFT, SLOTS, GATHERED of the entry's line, or
 		      // RECORD of type

@@ -246,8 +246,8 @@ bool member_set_state(
 bool member_release(struct member *m, uint32_t line_id, uint64_t count);
 void member_lapse(struct member *m, uint32_t line_id, uint64_t key);
 
-// Tickets given back that have no place yet: the first of gathering `number` of a line or of a later
-// one, whose visitor is not below *visitor. Returns false if there is none.
+// Tickets given back that have no place yet: the first of gathering `number` of a line or of a
+// later one, whose visitor is not below *visitor. Returns false if there is none.
 bool member_left_gathered(
 	const struct member *m, uint32_t line_id, uint64_t *number, uint64_t *visitor);
 

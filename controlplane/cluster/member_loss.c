@@ -13,7 +13,6 @@
 #include "controlplane/claims/claims.h"
 #include "controlplane/cluster/member_claims.h"
 #include "controlplane/cluster/member_words.h"
-#include "dataplane/gate/gather.h"
 
 static void empty(struct member *m, struct bucket *bucket, const struct pool_limits *limits)
 {

@@ -43,8 +43,7 @@ void member_news_placed(
 static void left(struct member *m, const struct ledger_news *news)
 {
 	m->is_barrier_due = true;
-	struct member_known_entry *known =
-		member_known_find(&m->known, news->line, news->visitor);
+	struct member_known_entry *known = member_known_find(&m->known, news->line, news->visitor);
 	if (known && known->state == MEMBER_KNOWN_LEFT && known->key & GATHER_NUMBER)
 		member_news_placed(m, news->line, news->visitor, known->key, news->key);
 	conductor_left(m->conductor, news->line, news->key, news->visitor);

@@ -233,9 +233,10 @@ static void record(struct crowd *c, struct ledger_entry *e)
 			.place = {crowd_random(c, 3) + 1, crowd_random(c, 9), chance(c, 500)}};
 	} else if (what == 2) {
 		e->kind = LEDGER_GATHERED;
-		e->gathered = (struct ledger_gathered){.what = chance(c, 80)
-						? (uint8_t)crowd_random(c, LEDGER_GATHERED_WHATS - 1) + 1
-						: LEDGER_GATHERED_TELL,
+		e->gathered = (struct ledger_gathered){
+			.what = chance(c, 80)
+					? (uint8_t)crowd_random(c, LEDGER_GATHERED_WHATS - 1) + 1
+					: LEDGER_GATHERED_TELL,
 			.number = crowd_random(c, 2) + 1,
 			.source = crowd_random(c, 8) == 0,
 			.from = crowd_random(c, 6),

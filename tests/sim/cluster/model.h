@@ -189,6 +189,9 @@ void model_view(struct model *m, const struct ledger_entry *entry, struct model_
 uint64_t model_first_held(const struct model *m, const struct model_node *line);
 void model_print_words(struct model_text *text, const struct ledger_words *words);
 void model_claim(struct model *m, const struct ledger_entry *entry, struct model_text *answer);
+enum ledger_verdict model_gathered(struct model *m, const struct ledger_entry *entry);
+void model_read_gathered(struct model *m, const struct model_node *line,
+	const struct ledger_read *read, struct model_text *answer);
 void model_share(struct model *m, const struct ledger_entry *entry, struct model_text *answer);
 
 #define MODEL_ADD(list, value) \

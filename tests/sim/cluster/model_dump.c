@@ -153,14 +153,15 @@ static void dump_gathered(const struct model_node *n, struct model_text *t)
 		const struct model_gathered *g = &n->gathered.at[i];
 		for (uint32_t j = 0; j < LEDGER_MEMBERS_MAX; j++) {
 			if (g->told[j].has_told)
-				model_print(t, "told %08" PRIx32 " %" PRIu64 " %u %016" PRIx64
-					" %d %" PRIu64 "\n", n->id, g->number, j,
-					g->told[j].source, g->told[j].is_whole,
+				model_print(t,
+					"told %08" PRIx32 " %" PRIu64 " %u %016" PRIx64
+					" %d %" PRIu64 "\n",
+					n->id, g->number, j, g->told[j].source, g->told[j].is_whole,
 					g->told[j].count);
 		}
 		if (g->is_drawn)
-			model_print(t, "told %08" PRIx32 " %" PRIu64 " drawn 1\n", n->id,
-				g->number);
+			model_print(
+				t, "told %08" PRIx32 " %" PRIu64 " drawn 1\n", n->id, g->number);
 		for (uint32_t j = 0; j < g->ids.count; j++)
 			model_print(t, "gathered %08" PRIx32 " %" PRIu64 " %u %016" PRIx64 "\n",
 				n->id, g->number, j + 1, g->ids.at[j]);
