@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define WORDS 10u // of 8 bytes
-#define HEAD_BYTES 7u // version, step, bytes of salt, line
+#define HEAD_BYTES (SHARED_DRAW_HEAD + 6u) // step, bytes of salt, line
 #define SAID_BYTES \
 	(HEAD_BYTES + WORDS * 8u + DRAW_SEED_BYTES + DRAW_SALT_BYTES_MAX + STORE_HASH_BYTES)
 static_assert(SAID_BYTES <= SHARED_DRAW_MAX, "a gathering fits its record");
@@ -50,7 +50,7 @@ static void encode(const struct draws_said *said, uint8_t bytes[SAID_BYTES])
 {
 	const uint64_t words[WORDS] = {said->number, said->epoch, said->began_ms, said->first_slot,
 		said->end_slot, said->next, said->before, said->total, said->count};
-	uint8_t *at = bytes + 1; // the version is in front
+	uint8_t *at = bytes + SHARED_DRAW_HEAD;
 	put_number(&at, said->step, 1);
 	put_number(&at, said->salt_bytes, 1);
 	put_number(&at, said->line_id, 4);
@@ -61,15 +61,15 @@ static void encode(const struct draws_said *said, uint8_t bytes[SAID_BYTES])
 	put_bytes(&at, said->list_sha256, sizeof(said->list_sha256));
 }
 
-static bool decode(const uint8_t *bytes, uint32_t len, struct draws_said *said)
+static bool decode(const uint8_t *bytes, uint32_t len, uint32_t version, struct draws_said *said)
 {
 	uint64_t *const words[WORDS - 1] = {&said->number, &said->epoch, &said->began_ms,
 		&said->first_slot, &said->end_slot, &said->next, &said->before, &said->total,
 		&said->count};
-	const uint8_t *at = bytes + 1;
+	const uint8_t *at = bytes + SHARED_DRAW_HEAD;
 	if (len < SAID_BYTES)
 		return false;
-	*said = (struct draws_said){0};
+	*said = (struct draws_said){.version = version};
 	said->step = (uint8_t)get_number(&at, 1);
 	said->salt_bytes = (uint8_t)get_number(&at, 1);
 	said->line_id = (uint32_t)get_number(&at, 4);
@@ -108,7 +108,8 @@ static void forget(struct control *c, uint32_t id)
 		}
 }
 
-void appliance_draws_told(void *ctx, uint32_t id, const uint8_t *bytes, uint32_t len)
+void appliance_draws_told(
+	void *ctx, uint32_t id, uint32_t version, const uint8_t *bytes, uint32_t len)
 {
 	struct control *c = ctx;
 	struct draws_said said;
@@ -116,7 +117,7 @@ void appliance_draws_told(void *ctx, uint32_t id, const uint8_t *bytes, uint32_t
 		return; // at start: shared_tell_draws()
 	if (len == 0)
 		forget(c, id);
-	else if (decode(bytes, len, &said))
+	else if (decode(bytes, len, version, &said))
 		draws_told(c->draws, &said, time_ms(c));
 	explicit_bzero(&said, sizeof(said));
 }
@@ -128,14 +129,14 @@ static bool seam_put(void *ctx, const struct draws_said *said)
 	struct control *c = ctx;
 	uint8_t bytes[SAID_BYTES];
 	encode(said, bytes);
-	return shared_put_draw(
-		c->appliance->shared, id_of(said->line_id, said->number), bytes, sizeof(bytes));
+	return shared_put_draw(c->appliance->shared, id_of(said->line_id, said->number),
+		said->version, bytes, sizeof(bytes));
 }
 
 static bool seam_forget(void *ctx, uint32_t line_id, uint64_t number)
 {
 	struct control *c = ctx;
-	return shared_put_draw(c->appliance->shared, id_of(line_id, number), NULL, 0);
+	return shared_put_draw(c->appliance->shared, id_of(line_id, number), 0, NULL, 0);
 }
 
 static bool seam_left(void *ctx, uint32_t line_id, uint64_t *number, uint64_t *visitor)

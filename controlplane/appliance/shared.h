@@ -31,6 +31,7 @@
 
 #define SHARED_DEAD_S 3600u // who is down for longer is not waited for
 #define SHARED_DRAW_MAX 512u // bytes of a gathering
+#define SHARED_DRAW_HEAD 5u // of these: version of the record, version of what it says
 #define SHARED_VERSION 1u // first byte of every record; higher ones are passed over
 
 enum shared_type { // of a record; never another meaning
@@ -61,7 +62,7 @@ struct shared_seams {
 	// So many people are to be called, by whoever is the conductor.
 	void (*release)(void *ctx, uint32_t line_id, uint64_t people);
 	// A gathering is said to be this, which dies with the call; len 0: it is no more.
-	void (*draw)(void *ctx, uint32_t id, const uint8_t *bytes, uint32_t len);
+	void (*draw)(void *ctx, uint32_t id, uint32_t version, const uint8_t *bytes, uint32_t len);
 	// One line for the log.
 	void (*say)(void *ctx, const char *text);
 };
@@ -118,7 +119,7 @@ bool shared_put_release(struct shared *s, uint32_t line_id, uint64_t people, uin
 
 // The conductor's: a gathering is this from now on, when it is told back; len 0: it is no more.
 // Wipes the bytes, at most SHARED_DRAW_MAX. Returns false likewise, or without the office.
-bool shared_put_draw(struct shared *s, uint32_t id, uint8_t *bytes, uint32_t len);
+bool shared_put_draw(struct shared *s, uint32_t id, uint32_t version, uint8_t *bytes, uint32_t len);
 
 // Have all gatherings told again that are known.
 void shared_tell_draws(struct shared *s);

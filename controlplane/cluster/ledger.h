@@ -262,11 +262,14 @@ struct ledger_node {
 //
 // LEDGER_RECORD: `bytes` replace what record (type, id) said; news LEDGER_NEWS_RECORD. What is in
 // them is the members' affair: a version first, and secrets sealed. bytes 0: it is deleted.
-// LEDGER_STALE without the fence if is_conductors; LEDGER_FULL with LEDGER_RECORDS_MAX of its type.
+// LEDGER_STALE without the fence if is_conductors, or with a version below that of the record in
+// force, which somebody who had not heard of it would write back; LEDGER_FULL with
+// LEDGER_RECORDS_MAX of its type.
 struct ledger_record {
 	uint8_t type; // 0 to 15
 	bool is_conductors;
 	uint32_t id;
+	uint32_t version; // 0: whatever is in force
 	uint32_t len;
 	const uint8_t *bytes; // the sender's, until it has the reply
 };

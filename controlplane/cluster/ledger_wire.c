@@ -155,7 +155,8 @@ static bool put_record(struct ledger_wire_args *a, const struct ledger_entry *e)
 {
 	const struct ledger_record *r = &e->record;
 	return r->type < 16 && put_number(a, r->type) && put_number(a, r->is_conductors) &&
-	       put(a, "%08" PRIx32, r->id) && put_bytes(a, r->bytes, r->len);
+	       put(a, "%08" PRIx32, r->id) && put_number(a, r->version) &&
+	       put_bytes(a, r->bytes, r->len);
 }
 
 static bool put_code(struct ledger_wire_args *a, const struct ledger_entry *e)

@@ -37,6 +37,8 @@ struct draws_wish {
 	bool prepares; // people will gather some day: have a seed ready
 	bool gathers; // people gather
 	bool is_shut; // nobody is to come in, not even while a list that is to close is still open
+	uint64_t closes_ms; // when the list that is joined is to close by the clock, or was; 0: at
+			    // any moment
 	bool stops; // doors have opened: nobody joins any more who is to stand behind
 	bool keeps_empty; // one that nobody has joined need not be drawn when `epoch` changes
 	uint64_t epoch; // which gathering: when this changes, its list closes and the next begins

@@ -41,6 +41,7 @@ enum draws_step {
 // A gathering as all know it. What is not said yet is 0.
 struct draws_said {
 	uint32_t line_id;
+	uint32_t version; // of what is said: counts up
 	uint8_t step; // enum draws_step
 	uint8_t salt_bytes;
 	uint64_t number, epoch, began_ms, first_slot, end_slot;

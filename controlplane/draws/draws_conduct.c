@@ -18,7 +18,9 @@
 static bool put(
 	struct draws_line *l, struct gathering *g, const struct draws_said *said, uint64_t now_ms)
 {
-	if (!l->draws->cluster.put(l->draws->cluster.ctx, said))
+	struct draws_said next = *said;
+	next.version = g->said.version + 1;
+	if (!l->draws->cluster.put(l->draws->cluster.ctx, &next))
 		return false;
 	g->put_ms = now_ms;
 	return true;
@@ -56,6 +58,7 @@ static void prepare(struct draws_line *l, uint64_t now_ms)
 {
 	struct draws *d = l->draws;
 	struct draws_said said = {.line_id = l->line_id,
+		.version = 1,
 		.step = DRAWS_PREPARED,
 		.number = now_ms > l->last_number ? now_ms : l->last_number + 1};
 	if (l->prepared || !(l->wish.prepares || l->wish.gathers))
@@ -118,6 +121,16 @@ static bool can_follow(const struct draws_line *l)
 	return l->prepared && lists + 2 <= DRAW_LISTS_MAX;
 }
 
+// Where its slots end: at the moment when the list was to close, if there is one, so that whoever
+// says so says the same.
+static uint64_t end_slot(const struct draws_line *l, const struct draws_said *said, uint64_t now_ms)
+{
+	const uint64_t due_ms = l->wish.closes_ms;
+	const uint64_t at_ms = due_ms > 0 && due_ms < now_ms ? due_ms : now_ms;
+	const uint64_t slot = at_ms / PLACE_SLOT_MS;
+	return (slot > said->first_slot ? slot : said->first_slot) + 1;
+}
+
 // Close the list that is joined, if another one is wished for, or none.
 static void close_list(struct draws_line *l, uint64_t now_ms)
 {
@@ -132,9 +145,8 @@ static void close_list(struct draws_line *l, uint64_t now_ms)
 	}
 	if (l->wish.gathers && !can_follow(l))
 		return;
-	const uint64_t slot = now_ms / PLACE_SLOT_MS;
 	said.step = DRAWS_CLOSED;
-	said.end_slot = (slot > said.first_slot ? slot : said.first_slot) + 1;
+	said.end_slot = end_slot(l, &said, now_ms);
 	said.next = l->wish.gathers ? l->prepared->said.number : 0;
 	if (!put(l, g, &said, now_ms) || !l->wish.gathers)
 		return;

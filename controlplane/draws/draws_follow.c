@@ -102,15 +102,15 @@ static void hold_ranks(struct draws_line *l)
 {
 	struct gathering *g = first_unranked(l);
 	struct ranks *ranks = ranks_of(l);
-	if (!ranks || !g || g->is_held || g->said.first_slot == 0)
+	if (!ranks || !g || g->is_ranked || l->held == g->said.number || g->said.first_slot == 0)
 		return;
 	if (g->said.first_slot < ranks_final(ranks)) {
 		inside_say(l, "a gathering was heard of too late: its places are not exact here");
-		g->is_held = g->is_ranked = true;
+		g->is_ranked = true;
 		return;
 	}
 	ranks_gather(ranks, g->said.first_slot);
-	g->is_held = true;
+	l->held = g->said.number;
 }
 
 // What workers see follows from where the first gathering begins that is not drawn here.
@@ -138,8 +138,8 @@ static bool take(struct gathering *g, const struct draws_said *said, uint64_t no
 {
 	const struct draws_said was = g->said;
 	g->put_ms = 0;
-	g->is_lost = said->step < was.step; // told by somebody who had not heard more
-	if (g->is_lost)
+	g->is_lost = said->version < was.version; // told by somebody who had not heard more
+	if (said->version < was.version || said->step < was.step)
 		return false;
 	g->said = *said;
 	if (was.first_slot)
@@ -168,6 +168,11 @@ void draws_told(struct draws *d, const struct draws_said *said, uint64_t now_ms)
 {
 	struct draws_line *l = find_line(d, said->line_id);
 	struct gathering *g = inside_follow_find(d, said->line_id, said->number);
+	if (!g && l && l->drawn && said->number < l->drawn->said.number) {
+		if (d->view.is_in_office) // somebody had not heard that it is forgotten
+			d->cluster.forget(d->cluster.ctx, said->line_id, said->number);
+		return;
+	}
 	if (!g) {
 		g = calloc(1, sizeof(*g));
 		if (!g)

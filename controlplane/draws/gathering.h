@@ -32,7 +32,7 @@ struct gathering {
 	uint64_t told_ms; // when its step was told
 	uint64_t tried; // ids that the job was run with
 	bool is_shut, is_settled; // nobody joins here any more: workers were told, and have passed
-	bool is_held, is_ranked; // ranks wait for it; have it
+	bool is_ranked; // ranks have it
 	bool is_of_before; // it was drawn before this process heard of it
 	bool is_lost; // the store does not say it any more
 	bool is_drawn_said, is_over_said; // the ledger knows

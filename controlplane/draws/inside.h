@@ -38,6 +38,7 @@ struct draws_line {
 	// Of a line that several appliances share: `prepared`, `open` and `closing` are of these.
 	struct gathering *coming; // not drawn here, each further than the one before
 	struct gather_ids *joined; // that workers add to
+	uint64_t held; // number of the gathering that ranks wait for
 	uint64_t putting; // number of a gathering that is being prepared; 0: none is
 	uint64_t put_ms; // when
 };

@@ -112,6 +112,17 @@ uint64_t wishes_lapsed(const struct schedule *schedule, const struct schedule_vi
 	return place_key(slot, 0, 0);
 }
 
+// When the list that is joined closes by the clock.
+static uint64_t closes_ms(const struct wishes_input *in)
+{
+	const uint64_t epoch = in->draws->epoch;
+	if (!in->draws->is_gathering || epoch & BY_NUMBER)
+		return 0;
+	if (wishes_is_of_doors(epoch))
+		return in->doors.list_closes_ms;
+	return ((uint64_t)(uint32_t)epoch + 1) * in->config->window.s * 1000;
+}
+
 struct draws_wish wishes_make(const struct wishes_input *in)
 {
 	struct draws_wish wish = {.gathered_max = in->gathered_max,
@@ -133,6 +144,7 @@ struct draws_wish wishes_make(const struct wishes_input *in)
 		wish_window(in, &wish);
 	}
 	wish.is_shut = !is_open && !wish.gathers;
+	wish.closes_ms = closes_ms(in);
 	wish.stops = is_joined && is_open && !in->doors.list_is_open;
 	return wish;
 }

@@ -1,16 +1,24 @@
 -- What all share.
 local function record()
-	local kind, is_conductors, id, bytes = arg(), arg() == '1', arg(), arg()
+	local kind, is_conductors, id, version, bytes = arg(), arg() == '1', arg(), number(), arg()
+	local versions = P .. 'q:' .. kind
 	if is_conductors and not is_conductor then
+		return STALE
+	end
+	if version > 0 and version < tonumber(call('HGET', versions, id) or 0) then
 		return STALE
 	end
 	if bytes == '' then
 		call('HDEL', P .. 'r:' .. kind, id)
+		call('HDEL', versions, id)
 	elseif call('HLEN', P .. 'r:' .. kind) >= RECORDS_MAX and
 		call('HEXISTS', P .. 'r:' .. kind, id) == 0 then
 		return FULL
 	else
 		call('HSET', P .. 'r:' .. kind, id, bytes)
+		if version > 0 then
+			call('HSET', versions, id, text(version))
+		end
 	end
 	tell('7', kind, id, bytes)
 	return DONE

@@ -219,6 +219,7 @@ static void record(struct crowd *c, struct ledger_entry *e)
 		c->blob[0]++;
 		e->record = (struct ledger_record){.type = (uint8_t)crowd_random(c, 2),
 			.is_conductors = chance(c, 300),
+			.version = (uint32_t)crowd_random(c, 4),
 			.id = (uint32_t)crowd_random(c, 5),
 			.len = (uint32_t)crowd_random(c, sizeof(c->blob) + 1),
 			.bytes = c->blob};

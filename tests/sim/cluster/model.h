@@ -112,7 +112,7 @@ struct model_ending {
 };
 
 struct model_record {
-	uint32_t id, len;
+	uint32_t id, len, version;
 	uint8_t bytes[LEDGER_BLOB_MAX];
 };
 

@@ -344,13 +344,18 @@ static enum ledger_verdict record(struct model *m, const struct ledger_entry *e)
 {
 	if (e->record.is_conductors && !m->is_conductor)
 		return LEDGER_STALE;
-	struct model_record r = {.id = e->record.id, .len = e->record.len};
+	struct model_record r = {
+		.id = e->record.id, .len = e->record.len, .version = e->record.version};
 	if (r.len > 0)
 		memcpy(r.bytes, e->record.bytes, r.len);
 	uint32_t index = 0;
 	const uint32_t count = m->records[e->record.type].count;
 	while (index < count && m->records[e->record.type].at[index].id != r.id)
 		index++;
+	const uint32_t was = index < count ? m->records[e->record.type].at[index].version : 0;
+	if (r.version > 0 && r.version < was)
+		return LEDGER_STALE;
+	r.version = r.version > 0 ? r.version : was;
 	if (index == count && r.len > 0 && count >= LEDGER_RECORDS_MAX)
 		return LEDGER_FULL;
 	if (index < count)

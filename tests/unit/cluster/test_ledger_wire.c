@@ -86,7 +86,8 @@ static struct ledger_entry largest(uint8_t kind)
 			{UINT64_MAX, UINT64_MAX}, UINT64_MAX, {UINT64_MAX, UINT64_MAX, true}};
 		break;
 	case LEDGER_RECORD:
-		e.record = (struct ledger_record){15, true, UINT32_MAX, LEDGER_BLOB_MAX, blob};
+		e.record = (struct ledger_record){
+			15, true, UINT32_MAX, UINT32_MAX, LEDGER_BLOB_MAX, blob};
 		break;
 	case LEDGER_NODE:
 		e.node = (struct ledger_node){
