@@ -30,7 +30,8 @@ def shop():
 
 @pytest.fixture
 def appliance(shop):
-    rooms = [room(capacity=CAPACITY, rate=f"{RATE}/s", session="10s", claim="20s")]
+    # Sessions outlast the pauses of a visitor who finds nobody, ever longer: 2, 4, 8 seconds.
+    rooms = [room(capacity=CAPACITY, rate=f"{RATE}/s", session="30s", claim="40s")]
     sluice = Sluice(shop, rooms=rooms, top={"connections": 4000, "connections_per_source": 4000})
     yield sluice.start()
     sluice.destroy()
