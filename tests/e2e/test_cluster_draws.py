@@ -31,7 +31,8 @@ ROOMS = [
     doors("fallen", capacity=3),
     doors("leaving", capacity=3),
     doors("lost", capacity=1),
-    doors("salted", salt="0a"),
+    doors("killed", capacity=1),
+    doors("salted", claim="3s", capacity=1),
     room("window", mode="always", order="window", window="2s", capacity=1),
     room("number", mode="always", order="window", window=4, window_max="60s", capacity=1),
 ]
@@ -41,7 +42,8 @@ ROOMS = [
 def cluster():
     made = Cluster()
     plain = made.make
-    made.make = lambda name, rooms=None, key=None: plain(name, rooms or ROOMS, key)
+    fans = doors("fans", lanes=[{"name": "members", "codes": str(made.codes)}])
+    made.make = lambda name, rooms=None, key=None: plain(name, rooms or [*ROOMS, fans], key)
     try:
         yield made.start()
     finally:
@@ -184,6 +186,86 @@ def test_windows_by_number(cluster):
         assert one.ticket
     wait_for(lambda: sum(one.status()["position"] is not None for one in people) >= 4, 15, 0.3,
              otherwise=cluster.describe)
+
+
+def test_a_salt_is_named_for_all(cluster):
+    """On one appliance, for those who gather on any; and the last draw is known to who comes new."""
+    name = "salted"
+    people = gather(cluster, name, 6)
+    tickets = [one.ticket for one in people]
+    cluster.all()[0].cli("room", name, "salt", "0badcafe")
+    wait_for(lambda: all(draw_of(s, name).json()["salt"] == "0badcafe" for s in cluster.all()), 5)
+    time.sleep(0.5)
+    refused = cluster.all()[2].cli("room", name, "salt", "02", check=False)
+    assert refused.returncode == 1 and "0badcafe was named" in refused.stdout + refused.stderr
+    cluster.all()[0].cli("room", name, "open")
+    draw = wait_for_draw(cluster, name)
+    assert draw["salt"] == "0badcafe" and draw["count"] == 6
+    check_places(cluster, name, people, tickets, draw)
+    assert set(program(cluster, name, tickets[0])) == {
+        f"place {people[0].status()['position']} of 6\n"}
+    said = {s.cli("draw", "verify", *tickets).stdout for s in cluster.all()}
+    assert len(said) == 1 and said.pop().count(" of 6") == 6
+    fresh = cluster.make("a4").start(expect_ready=False)
+    cluster.at["a4"] = fresh
+    try:
+        wait_for(fresh.is_ready, 20, otherwise=fresh.read_log)
+        cluster.wait_whole()
+        wait_for(lambda: len(draws(cluster, name)) == 1, 10, 0.1, otherwise=cluster.describe)
+        assert draw_of(fresh, name).json() == draw
+        assert hashlib.sha256(draw_of(fresh, name, "/keys").content).hexdigest() == \
+            draw["list_sha256"]
+        assert [one.status(fresh)["position"] for one in people] == [
+            one.status(cluster.all()[0])["position"] for one in people]
+    finally:
+        del cluster.at["a4"]
+        fresh.stop()
+        fresh.destroy()
+
+
+def test_codes_lead_into_a_lanes_draw(cluster):
+    """Who has shown a code gathers in the lane, and has the same place of it everywhere."""
+    name = "fans"
+    people = gather(cluster, name, 3)
+    a, b, c = cluster.all()
+    assert people[0].code("7GQX-4TRM", a).status_code == 200
+    assert people[1].code("K2M9-XW7P", b).status_code == 200
+    assert people[2].code("7GQX-4TRM", c).json()["reason"] == "code_spent"
+    lane = [one.ticket for one in people[:2]]
+    assert len({token(ticket)["line"] for ticket in lane}) == 1
+    assert token(lane[0])["line"] != token(people[2].ticket)["line"]
+    assert all(token(ticket)["flags"] == GATHERED for ticket in lane)
+    time.sleep(0.5)
+    a.cli("room", name, "open")
+    draw = wait_for_draw(cluster, f"{name}/members")
+    assert draw["count"] == 3  # with the place that was offered for the spent code: nobody's
+    assert wait_for_draw(cluster, name)["count"] == 3  # who left for the lane is in the list
+    keys = draw_of(c, f"{name}/members", "/keys").text.split()
+    places = [keys.index(hash_of(draw, ticket).hex()) + 1 for ticket in lane]
+    for sluice in cluster.all():
+        assert [one.status(sluice)["position"] for one in people[:2]] == places
+    wait_for(lambda: [one.status()["state"] for one in people[:2]] == ["admitted"] * 2, 15, 0.3,
+             otherwise=cluster.describe)  # and not called in its place
+
+
+def test_an_appliance_falls_while_people_gather(cluster):
+    """kill -9, and back: its file is told on from where it was."""
+    name = "killed"
+    people = gather(cluster, name, 9)
+    tickets = [one.ticket for one in people]
+    gone = cluster.at.pop("a2")
+    gone.kill()
+    more = gather(cluster, name, 4)
+    gone.start()
+    cluster.at["a2"] = gone
+    cluster.wait_whole()
+    assert all(one.status(gone)["state"] == "prequeue" for one in people)
+    more += gather(cluster, name, 3)
+    time.sleep(0.5)
+    cluster.all()[0].cli("room", name, "open")
+    draw = wait_for_draw(cluster, name)
+    assert draw["count"] == 16
+    check_places(cluster, name, people + more, tickets + [one.ticket for one in more], draw)
 
 
 def program(cluster, name, ticket):
