@@ -189,7 +189,7 @@ def test_windows_by_number(cluster):
 
 
 def test_a_salt_is_named_for_all(cluster):
-    """On one appliance, for those who gather on any; and the last draw is known to who comes new."""
+    """On one appliance, for those who gather on any; and a new one knows the last draw."""
     name = "salted"
     people = gather(cluster, name, 6)
     tickets = [one.ticket for one in people]
