@@ -30,8 +30,9 @@ def shop():
 
 @pytest.fixture
 def appliance(shop):
-    # Sessions outlast the pauses of a visitor who finds nobody, ever longer: 2, 4, 8 seconds.
-    rooms = [room(capacity=CAPACITY, rate=f"{RATE}/s", session="30s", claim="40s")]
+    # Sessions outlast the patience of a visitor, 30 s: a TCP of its own that was killed tells nobody
+    # who has no more to send.
+    rooms = [room(capacity=CAPACITY, rate=f"{RATE}/s", session="60s", claim="80s")]
     sluice = Sluice(shop, rooms=rooms, top={"connections": 4000, "connections_per_source": 4000})
     yield sluice.start()
     sluice.destroy()
