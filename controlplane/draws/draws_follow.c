@@ -151,8 +151,10 @@ static bool take(struct gathering *g, const struct draws_said *said, uint64_t no
 		memcpy(g->said.salt, was.salt, sizeof(was.salt));
 		g->said.salt_bytes = was.salt_bytes;
 	}
-	if (was.step == DRAWS_DRAWN)
+	if (was.step == DRAWS_DRAWN) {
 		g->said = was;
+		g->said.version = said->version;
+	}
 	if (said->step > was.step)
 		g->told_ms = now_ms;
 	g->is_of_before |= was.step == 0 && said->step == DRAWS_DRAWN;
