@@ -5,23 +5,6 @@
 
 #include "config/check.h"
 
-// Draws are made by one appliance, of those who gathered there; nobody joins their lists yet.
-static void check_gathers(struct reading *r, const struct config_room *room)
-{
-	if (config_room_gathers(room))
-		reading_fail(r, room, "name", READING_WHOLE,
-			"draws places, which one appliance does alone; allowed: "
-			"with a shared store order: arrival and no prequeue");
-}
-
-static void check_rooms(struct reading *r)
-{
-	const struct config *config = r->config;
-	for (uint32_t i = 0; i < config->sites.count; i++)
-		for (uint32_t j = 0; j < config->sites.at[i].rooms.count; j++)
-			check_gathers(r, &config->sites.at[i].rooms.at[j]);
-}
-
 static void check_password(struct reading *r)
 {
 	const struct config *config = r->config;
@@ -74,5 +57,4 @@ void check_cluster(struct reading *r)
 	}
 	check_password(r);
 	check_key(r);
-	check_rooms(r);
 }

@@ -433,6 +433,7 @@ enum config_per {
 	CONFIG_PER_PRESENT, // present_max of each room
 	CONFIG_PER_LEFT, // left_max of each room
 	CONFIG_PER_GATHERED, // gathered_max of each room where people gather
+	CONFIG_PER_GATHERED_SHARED, // the same, where appliances share it; else none
 	CONFIG_PER_ENDED,
 	CONFIG_PER_PORT_BYTE, // what ports_bytes() of the bill says
 	CONFIG_PER_NETWORK_BYTE, // and network_bytes()

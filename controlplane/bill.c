@@ -82,6 +82,7 @@ void bill_machine(struct config_machine *machine)
 		{"tickets given back", CONFIG_PER_LEFT, 1,
 			LEFT_BYTES + RECORDS_BYTES + ENDED_BYTES},
 		{"gathered", CONFIG_PER_GATHERED, 3, 8}, // ids, hashes, and what sorts them
+		{"gathered on all", CONFIG_PER_GATHERED_SHARED, 1, 8},
 		{"guard of codes", CONFIG_PER_PROCESS, 1, guard_bytes()},
 		{"codes", CONFIG_PER_CODES_BYTE, 1, 1},
 		{"moves to lanes", CONFIG_PER_LANE, 1, moves_bytes()},

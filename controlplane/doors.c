@@ -3,6 +3,8 @@
 
 #include "controlplane/doors.h"
 
+#include "controlplane/appliance/appliance.h"
+#include "controlplane/engine.h"
 #include "controlplane/log.h"
 #include "controlplane/reload.h"
 #include "controlplane/rooms.h"
@@ -51,7 +53,9 @@ int doors_create(struct control *c)
 		.random = seam_random,
 		.say = seam_say};
 	int ret = draws_create(&plan, c->store, &seams, &c->draws);
-	if (ret == 0)
+	if (ret == 0 && c->appliance)
+		appliance_share_draws(c);
+	else if (ret == 0)
 		draws_forget_others(c->draws, is_line_known, c);
 	return ret;
 }
@@ -252,7 +256,17 @@ static const struct schedule_event *coming(const struct control_room *room)
 	return room->doors.event >= 0 ? &room->events[room->doors.event] : NULL;
 }
 
-static struct wishes_input input_of(const struct control *c, const struct control_room *room,
+// How the line stands, if that is asked.
+static const struct controller_view *line_of(struct control *c, const struct control_room *room,
+	const struct draws_view *view, uint64_t now_ms)
+{
+	static struct controller_view now;
+	if (view->joined > 0 && room->in_force.window.people > 0)
+		c->engine->look(c, room, now_ms, &now);
+	return &now;
+}
+
+static struct wishes_input input_of(struct control *c, const struct control_room *room,
 	const struct draws_view *view, uint64_t now_ms)
 {
 	return (struct wishes_input){.config = &room->in_force,
@@ -260,7 +274,7 @@ static struct wishes_input input_of(const struct control *c, const struct contro
 		.event = coming(room),
 		.doors = room->doors,
 		.draws = view,
-		.controller = room->controller,
+		.line = line_of(c, room, view, now_ms),
 		.gathered_max = c->config->gathered_max,
 		.now_ms = now_ms};
 }
@@ -295,7 +309,7 @@ static bool update_state(struct control_room *room, const struct wishes_input *i
 	return has_changed;
 }
 
-void doors_look(const struct control *c, struct control_room *room, uint64_t now_ms)
+void doors_look(struct control *c, struct control_room *room, uint64_t now_ms)
 {
 	struct draws_view view = {0};
 	if (room->draws)
@@ -330,6 +344,8 @@ static bool look_at_draws(struct control *c, struct control_room *room, uint64_t
 		return false;
 	room->salt_bytes = 0; // it was for this one
 	save_doors(c, room);
+	if (c->appliance)
+		appliance_salt_used(c, room);
 	return true;
 }
 
@@ -359,7 +375,7 @@ static bool turn_room(struct control *c, struct control_room *room, uint64_t now
 		controller_drawn(room->controller, key_of_left, room->draws);
 	uint64_t key = wishes_lapsed(&room->schedule, &room->doors, &view);
 	if (atomic_load(&room->line->floor) < key)
-		controller_lapse(room->controller, key, now_ms);
+		c->engine->lapse(c, room, key, now_ms);
 	has_changed |= update_event(room);
 	struct wishes_input in = input_of(c, room, &view, now_ms);
 	if (room->draws)
@@ -376,6 +392,8 @@ static bool turn_room(struct control *c, struct control_room *room, uint64_t now
 void doors_turn(struct control *c, uint64_t now_ms)
 {
 	bool has_changed = false;
+	if (c->appliance)
+		appliance_see_draws(c);
 	draws_turn(c->draws, now_ms);
 	for (uint32_t i = 0; i < c->room_count; i++)
 		if (c->rooms[i].schedule.count > 0 || c->rooms[i].draws)

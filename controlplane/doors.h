@@ -20,7 +20,7 @@ void doors_restore(struct control *c, struct control_room *room);
 void doors_free(struct control_room *room);
 
 // Where the room is in its schedule, for a room that nobody asks yet. Before the first snapshot.
-void doors_look(const struct control *c, struct control_room *room, uint64_t now_ms);
+void doors_look(struct control *c, struct control_room *room, uint64_t now_ms);
 
 // Look at the time: open and close doors, go on with draws. Every turn.
 void doors_turn(struct control *c, uint64_t now_ms);

@@ -64,6 +64,12 @@ static bool release(struct control *c, struct control_room *room, uint64_t peopl
 	return true;
 }
 
+static void lapse(struct control *c, struct control_room *room, uint64_t key, uint64_t now_ms)
+{
+	(void)c;
+	controller_lapse(room->controller, key, now_ms);
+}
+
 const struct engine engine_alone = {.room = room_for_claims,
 	.turn = take_turn,
 	.refused = take_refused,
@@ -74,4 +80,5 @@ const struct engine engine_alone = {.room = room_for_claims,
 	.is_busy = is_busy,
 	.look = look,
 	.passed = passed,
-	.release = release};
+	.release = release,
+	.lapse = lapse};

@@ -37,6 +37,8 @@ struct engine {
 	// `release N`. Returns false if that cannot be now.
 	bool (*release)(
 		struct control *c, struct control_room *room, uint64_t people, uint64_t now_ms);
+	// An event is over for those below `key`.
+	void (*lapse)(struct control *c, struct control_room *room, uint64_t key, uint64_t now_ms);
 };
 
 extern const struct engine engine_alone;

@@ -153,7 +153,22 @@ static bool seam_restore(void *ctx)
 	struct control *c = ctx;
 	const struct appliance *a = c->appliance;
 	return shared_restore(a->shared) && !a->is_code_due && !a->is_code_asked &&
-	       !a->is_code_unknown;
+	       !a->is_code_unknown && appliance_draws_are_restored(c);
+}
+
+static uint32_t seam_offer(void *ctx, struct ledger_entry *entries, uint32_t max)
+{
+	const uint32_t codes = appliance_code_offer(ctx, entries, max);
+	return codes + appliance_draws_offer(ctx, entries + codes, max - codes);
+}
+
+static void seam_offered(
+	void *ctx, const struct ledger_entry *entry, const struct ledger_answer *answer)
+{
+	if (entry->kind == LEDGER_CODE)
+		appliance_code_offered(ctx, entry, answer);
+	else
+		appliance_draws_offered(ctx, entry, answer);
 }
 
 // --- what is shared
@@ -350,8 +365,10 @@ static int make_member(struct control *c)
 		.restore = seam_restore,
 		.code = appliance_code,
 		.code_answered = appliance_code_answered,
-		.offer = appliance_code_offer,
-		.offered = appliance_code_offered};
+		.offer = seam_offer,
+		.offered = seam_offered,
+		.gathered = appliance_draws_gathered,
+		.drawn_before = appliance_draws_before};
 	struct member_plan plan = {.incarnation = turn_seams.session_id(c),
 		.appliance = a->appliance,
 		.lines_max = MEMBER_LINES_MAX,
@@ -373,6 +390,7 @@ int appliance_create(struct control *c)
 		.keys = seam_keys,
 		.room = seam_room,
 		.release = seam_release,
+		.draw = appliance_draws_told,
 		.say = seam_say};
 	const struct config_cluster *cluster = c->started->cluster;
 	char error[SEAL_TEXT_BYTES] = "no memory";

@@ -57,6 +57,12 @@ bool appliance_can_share(const struct control *c);
 int appliance_rotate(struct control *c, uint64_t ttl_s, uint64_t now_s);
 int appliance_revoke(struct control *c, uint8_t id, uint64_t now_s);
 
+// Draws: the gatherings that all have told; before lines are taken. How the cluster stands; before
+// each turn of them. And that the salt a command named was used.
+void appliance_share_draws(struct control *c);
+void appliance_see_draws(struct control *c);
+void appliance_salt_used(struct control *c, const struct control_room *room);
+
 // For `show`. New references.
 json_t *appliance_show(struct control *c);
 void appliance_add_counters(struct control *c, json_t *list,

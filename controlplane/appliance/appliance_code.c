@@ -17,6 +17,7 @@
 #include "controlplane/log.h"
 #include "controlplane/rooms.h"
 #include "controlplane/turn.h"
+#include "dataplane/gate/gather.h"
 
 static void save(struct control *c, const struct store_record *records, uint32_t count)
 {
@@ -133,10 +134,11 @@ bool appliance_code(void *ctx, const struct claim *claim, struct claim_answer *a
 // A place that was drawn and that nobody will have: beyond what is kept of these, the turn passes.
 static void give_back(struct appliance *a, const struct ledger_entry *entry)
 {
-	if (a->unused_count < APPLIANCE_UNUSED_MAX && !entry->code.place.is_gathered)
+	const uint64_t gathered = entry->code.place.is_gathered ? GATHER_NUMBER : 0;
+	if (a->unused_count < APPLIANCE_UNUSED_MAX)
 		a->unused[a->unused_count++] = (struct claim){.kind = CLAIM_LEAVE,
 			.room = UINT16_MAX,
-			.key = entry->code.place.key,
+			.key = entry->code.place.key | gathered,
 			.visitor = entry->code.place.visitor,
 			.line_id = entry->line};
 }

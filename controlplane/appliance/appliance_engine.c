@@ -64,8 +64,11 @@ static void look(struct control *c, const struct control_room *room, uint64_t no
 		return;
 	const struct ledger_view *is = &said.is;
 	const uint64_t called = is->threshold_rank - is->floor_rank;
-	view->waiting = is->total > is->threshold_rank ? is->total - is->threshold_rank : 0;
-	view->called = called > is->settled ? called - is->settled : 0;
+	const uint32_t left = atomic_load(&room->line->left_waiting); // given back, and not called
+	const uint64_t behind = is->threshold_rank + left;
+	const uint32_t settled = is->settled > left ? is->settled - left : 0;
+	view->waiting = is->total > behind ? is->total - behind : 0;
+	view->called = called > settled ? called - settled : 0;
 	view->present = is->present;
 	view->sessions = is->taken;
 	view->sessions_max_seen = is->taken;
@@ -92,6 +95,12 @@ static bool release(struct control *c, struct control_room *room, uint64_t peopl
 	       shared_put_release(c->appliance->shared, room->line_id, people, now_ms);
 }
 
+static void lapse(struct control *c, struct control_room *room, uint64_t key, uint64_t now_ms)
+{
+	(void)now_ms;
+	member_lapse(c->appliance->member, room->line_id, key);
+}
+
 static bool share(struct control *c, const struct control_room *room)
 {
 	struct shared_room said = {.line_id = room->line_id,
@@ -115,7 +124,8 @@ const struct engine appliance_engine = {.room = room_for_claims,
 	.is_busy = is_busy,
 	.look = look,
 	.passed = passed,
-	.release = release};
+	.release = release,
+	.lapse = lapse};
 
 // --- once a second
 

@@ -70,6 +70,22 @@ static uint64_t hash_lanes(uint64_t hash, const struct config_room *room)
 	return hash;
 }
 
+// Doors and draws: one appliance that opens at another hour would draw at another hour.
+static uint64_t hash_draws(uint64_t hash, const struct config_room *room)
+{
+	char text[256];
+	snprintf(text, sizeof(text), "draws %" PRIu64 " %" PRIu64 " %" PRIu64, room->window.s,
+		room->window.people, room->window_max_s);
+	hash = hash_text(hash_text(hash, text), room->salt ? room->salt : "");
+	for (uint32_t i = 0; i < room->events.count; i++) {
+		const struct config_event *event = &room->events.at[i];
+		snprintf(text, sizeof(text), "event %" PRIu64 " %" PRIu64 " %" PRIu64,
+			event->opens_s, event->closes_s, event->prequeue_s);
+		hash = hash_text(hash_text(hash, text), event->salt ? event->salt : "");
+	}
+	return hash;
+}
+
 static uint64_t hash_room(const struct config *config, const struct config_room *room)
 {
 	char text[TEXT_BYTES];
@@ -82,7 +98,7 @@ static uint64_t hash_room(const struct config *config, const struct config_room 
 		room->opens_s, room->closes_s, room->prequeue_s, room->inflow.count,
 		room->inflow.period_ms, room->batch.count, room->batch.period_ms,
 		room->batch_spread, room->pool ? room->pool : "", room->priority, room->weight);
-	uint64_t hash = hash_lanes(hash_text(0, text), room);
+	uint64_t hash = hash_draws(hash_lanes(hash_text(0, text), room), room);
 	const struct config_pool *pool = room->pool ? config_find_pool(config, room->pool) : NULL;
 	if (pool)
 		hash = hash_pool(hash, pool);

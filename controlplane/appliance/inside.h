@@ -58,6 +58,16 @@ uint32_t appliance_code_offer(void *ctx, struct ledger_entry *entries, uint32_t 
 void appliance_code_offered(
 	void *ctx, const struct ledger_entry *entry, const struct ledger_answer *answer);
 
+// Seams of the member for draws, and what a record of one says: appliance_draws.c
+uint32_t appliance_draws_offer(struct control *c, struct ledger_entry *entries, uint32_t max);
+void appliance_draws_offered(
+	struct control *c, const struct ledger_entry *entry, const struct ledger_answer *answer);
+void appliance_draws_gathered(void *ctx, const struct ledger_news *item);
+uint64_t appliance_draws_before(void *ctx, uint32_t line_id);
+void appliance_draws_told(
+	void *ctx, uint32_t id, uint32_t version, const uint8_t *bytes, uint32_t len);
+bool appliance_draws_are_restored(struct control *c);
+
 // Before each turn of the member: a ledger that has lost writes is told of all uses known here.
 void appliance_code_look(struct appliance *a, uint64_t now_ms);
 

@@ -22,6 +22,7 @@ struct copy {
 	uint32_t id, len;
 	bool is_told; // since the resync began
 	bool is_kept; // a secret that could be read
+	uint32_t version; // of a gathering
 	uint8_t *bytes;
 };
 
@@ -45,6 +46,7 @@ struct shared {
 	uint8_t told; // the secret that all are to know; 0: none
 	uint64_t told_ttl_s, told_cursor, told_since_s; // of it; cursor 0: not known yet
 	uint8_t awaited;
+	uint32_t version; // of the record that is being put
 };
 
 // --- bytes, big-endian
@@ -142,14 +144,19 @@ static struct copy *keep(
 static bool put(struct shared *s, uint8_t type, uint32_t id, const uint8_t *bytes, uint32_t len,
 	bool is_conductors)
 {
-	const struct ledger_record record = {
-		.type = type, .is_conductors = is_conductors, .id = id, .len = len, .bytes = bytes};
+	const struct ledger_record record = {.type = type,
+		.is_conductors = is_conductors,
+		.id = id,
+		.version = s->version,
+		.len = len,
+		.bytes = bytes};
 	return s->seams.put(s->seams.ctx, &record);
 }
 
 // --- sealed
 
-static const char *const names[] = {[SHARED_SECRET] = "secret", [SHARED_SEED] = "seed"};
+static const char *const names[] = {
+	[SHARED_SECRET] = "secret", [SHARED_SEED] = "seed", [SHARED_DRAW] = "draw"};
 
 static int put_sealed(struct shared *s, uint8_t type, uint32_t id, uint8_t *plain, uint32_t bytes,
 	bool is_conductors)
@@ -267,8 +274,23 @@ static void take_release(struct shared *s, const struct copy *copy)
 	s->seams.release(s->seams.ctx, copy->id, people);
 }
 
+static void take_draw(struct shared *s, struct copy *copy)
+{
+	uint8_t plain[LEDGER_BLOB_MAX];
+	const uint32_t len = copy->len > SEAL_OVERHEAD_BYTES ? copy->len - SEAL_OVERHEAD_BYTES : 0;
+	if (len >= SHARED_DRAW_HEAD && open_sealed(s, copy, plain, len)) {
+		copy->version = 0;
+		for (int i = 0; i < 4; i++)
+			copy->version = copy->version << 8 | plain[1 + i];
+		s->seams.draw(s->seams.ctx, copy->id, copy->version, plain, len);
+	}
+	explicit_bzero(plain, sizeof(plain));
+}
+
 static void take_gone(struct shared *s, uint8_t type, uint32_t id)
 {
+	if (type == SHARED_DRAW)
+		s->seams.draw(s->seams.ctx, id, 0, NULL, 0);
 	struct copy *copy = find(s, type, id);
 	if (copy)
 		forget(s, copy);
@@ -323,6 +345,8 @@ void shared_take(struct shared *s, uint8_t type, uint32_t id, const uint8_t *byt
 		take_room(s, copy);
 	else if (type == SHARED_RELEASE)
 		take_release(s, copy);
+	else if (type == SHARED_DRAW)
+		take_draw(s, copy);
 	publish(s);
 }
 
@@ -369,7 +393,10 @@ bool shared_restore(struct shared *s)
 {
 	for (; s->restored < s->count; s->restored++) {
 		const struct copy *copy = &s->copies[s->restored];
-		if (!put(s, copy->type, copy->id, copy->bytes, copy->len, false))
+		s->version = copy->version;
+		const bool is_put = put(s, copy->type, copy->id, copy->bytes, copy->len, false);
+		s->version = 0;
+		if (!is_put)
 			return false;
 	}
 	s->restored = 0;
@@ -530,6 +557,27 @@ bool shared_put_release(struct shared *s, uint32_t line_id, uint64_t people, uin
 	uint8_t bytes[RELEASE_BYTES] = {SHARED_VERSION};
 	put_u64(put_u64(bytes + 1, number), people);
 	return put(s, SHARED_RELEASE, line_id, bytes, sizeof(bytes), false);
+}
+
+bool shared_put_draw(struct shared *s, uint32_t id, uint32_t version, uint8_t *bytes, uint32_t len)
+{
+	assert(len <= SHARED_DRAW_MAX);
+	if (len == 0)
+		return put(s, SHARED_DRAW, id, NULL, 0, true);
+	bytes[0] = SHARED_VERSION;
+	for (int i = 0; i < 4; i++)
+		bytes[1 + i] = (uint8_t)(version >> (24 - 8 * i));
+	s->version = version;
+	const int ret = put_sealed(s, SHARED_DRAW, id, bytes, len, true);
+	s->version = 0;
+	return ret == 0;
+}
+
+void shared_tell_draws(struct shared *s)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->copies[i].type == SHARED_DRAW)
+			take_draw(s, &s->copies[i]);
 }
 
 uint8_t shared_awaited(const struct shared *s)

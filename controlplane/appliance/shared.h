@@ -5,6 +5,7 @@
 //   seed     sealed: what keys of visitors' TLS sessions come from, of an epoch
 //   room     what commands said: state, mode, message, salt, doors opened
 //   release  `release N`: how many, and which time
+//   draw     sealed: how far a gathering is; a matter of controlplane/draws
 //
 // A secret signs only when all know it. Who rotates tells it; when every appliance that has not
 // said goodbye goes by it (it verifies then), the conductor makes it current and the one before
@@ -29,6 +30,8 @@
 #include "dataplane/gate/status.h"
 
 #define SHARED_DEAD_S 3600u // who is down for longer is not waited for
+#define SHARED_DRAW_MAX 512u // bytes of a gathering
+#define SHARED_DRAW_HEAD 5u // of these: version of the record, version of what it says
 #define SHARED_VERSION 1u // first byte of every record; higher ones are passed over
 
 enum shared_type { // of a record; never another meaning
@@ -36,6 +39,7 @@ enum shared_type { // of a record; never another meaning
 	SHARED_SEED, // id: the epoch
 	SHARED_ROOM, // id: line id
 	SHARED_RELEASE, // id: line id
+	SHARED_DRAW, // id: of line and number
 };
 
 struct shared_room {
@@ -57,6 +61,8 @@ struct shared_seams {
 	void (*room)(void *ctx, const struct shared_room *room);
 	// So many people are to be called, by whoever is the conductor.
 	void (*release)(void *ctx, uint32_t line_id, uint64_t people);
+	// A gathering is said to be this, which dies with the call; len 0: it is no more.
+	void (*draw)(void *ctx, uint32_t id, uint32_t version, const uint8_t *bytes, uint32_t len);
 	// One line for the log.
 	void (*say)(void *ctx, const char *text);
 };
@@ -110,6 +116,13 @@ int shared_revoke(struct shared *s, uint8_t id, uint64_t now_s);
 bool shared_put_room(struct shared *s, const struct shared_room *room);
 bool shared_has_room(const struct shared *s, uint32_t line_id); // commands have said something
 bool shared_put_release(struct shared *s, uint32_t line_id, uint64_t people, uint64_t number);
+
+// The conductor's: a gathering is this from now on, when it is told back; len 0: it is no more.
+// Wipes the bytes, at most SHARED_DRAW_MAX. Returns false likewise, or without the office.
+bool shared_put_draw(struct shared *s, uint32_t id, uint32_t version, uint8_t *bytes, uint32_t len);
+
+// Have all gatherings told again that are known.
+void shared_tell_draws(struct shared *s);
 
 // Who is waited for before a secret signs: its number as of ledger_member, or LEDGER_MEMBERS_MAX.
 uint8_t shared_awaited(const struct shared *s);

@@ -227,6 +227,30 @@ void conductor_lapse(struct conductor *c, uint32_t line, uint64_t key)
 		known->lapse = key;
 }
 
+bool conductor_left_from(const struct conductor *c, uint32_t line, uint64_t *key, uint64_t *visitor)
+{
+	const struct conductor_line *known = line_of(c, line);
+	const struct keyset *left = known ? &known->call.left : NULL;
+	const uint32_t id = left ? keyset_from(left, *key, *visitor) : 0;
+	if (id == 0)
+		return false;
+	*key = keyset_key(left, id);
+	*visitor = keyset_visitor(left, id);
+	return true;
+}
+
+void conductor_left_placed(
+	struct conductor *c, uint32_t line, uint64_t visitor, uint64_t was, uint64_t key)
+{
+	struct conductor_line *known = line_of(c, line);
+	const uint32_t id = known ? keyset_find(&known->call.left, was, visitor) : 0;
+	if (id == 0)
+		return;
+	keyset_remove(&known->call.left, id);
+	if (key != 0)
+		conductor_line_left(known, key, visitor);
+}
+
 void conductor_left(struct conductor *c, uint32_t line, uint64_t key, uint64_t visitor)
 {
 	struct conductor_line *known = line_of(c, line);

@@ -99,6 +99,14 @@ void conductor_lapse(struct conductor *c, uint32_t line, uint64_t key);
 // A ticket was given back. Known already, or of a line that is not configured: nothing.
 void conductor_left(struct conductor *c, uint32_t line, uint64_t key, uint64_t visitor);
 
+// The first that was given back and is not before (*key, *visitor). Returns false if there is none.
+bool conductor_left_from(
+	const struct conductor *c, uint32_t line, uint64_t *key, uint64_t *visitor);
+
+// One that was given back with `was` has the key `key`, or 0: none any more.
+void conductor_left_placed(
+	struct conductor *c, uint32_t line, uint64_t visitor, uint64_t was, uint64_t key);
+
 // How many tickets of a line from `threshold` on were given back, as far as is known.
 uint32_t conductor_left_waiting(const struct conductor *c, uint32_t line, uint64_t threshold);
 

@@ -52,12 +52,13 @@
 #define LEDGER_FREED_MAX \
 	1024u // sessions freed, present dropped, ids forgotten of a line in a batch
 #define LEDGER_SLOTS_MAX 64u // slots of an entry
-#define LEDGER_IDS_MAX 64u // gathered ids of an entry
+#define LEDGER_IDS_MAX 64u // gathered ids of an entry, or an item of a page
 #define LEDGER_BLOB_MAX 1024u // bytes of a record
 #define LEDGER_RECORDS_MAX 4096u // of a type
 #define LEDGER_NEWS_MAX 16384u // news kept; who is further behind reads the state anew
 #define LEDGER_NEWS_REPLY_MAX 256u // news in a reply
 #define LEDGER_PAGE_MAX 64u // items of a page of LEDGER_READ
+#define LEDGER_GATHERED_PAGE (LEDGER_PAGE_MAX * LEDGER_IDS_MAX) // ids of a page
 #define LEDGER_READS_MAX 32u // of those in a batch: with records a reply is below 16 MiB
 #define LEDGER_LATER_MS 700u // presence lasts this longer than twice the poll_after told
 #define LEDGER_CROWDED_MS 20000u // how long nobody behind a present who found no place is granted
@@ -261,11 +262,14 @@ struct ledger_node {
 //
 // LEDGER_RECORD: `bytes` replace what record (type, id) said; news LEDGER_NEWS_RECORD. What is in
 // them is the members' affair: a version first, and secrets sealed. bytes 0: it is deleted.
-// LEDGER_STALE without the fence if is_conductors; LEDGER_FULL with LEDGER_RECORDS_MAX of its type.
+// LEDGER_STALE without the fence if is_conductors, or with a version below that of the record in
+// force, which somebody who had not heard of it would write back; LEDGER_FULL with
+// LEDGER_RECORDS_MAX of its type.
 struct ledger_record {
 	uint8_t type; // 0 to 15
 	bool is_conductors;
 	uint32_t id;
+	uint32_t version; // 0: whatever is in force
 	uint32_t len;
 	const uint8_t *bytes; // the sender's, until it has the reply
 };
@@ -305,23 +309,48 @@ struct ledger_code {
 	struct ledger_place place; // UNDO: its visitor
 };
 
-// LEDGER_GATHERED: visitor ids of gathering `number` of a line. LEDGER_DONE; LEDGER_FULL if there
-// are `max` of the sender's already. is_over: the gathering is drawn and what is kept of it goes.
+// LEDGER_GATHERED: who gathered in gathering `number` of a line: ids of all members in one list, in
+// the order in which they were told, and people who wait (`total` of a LEDGER_VIEW).
+//   TELL    ids of one file of the sender's from index `from` on; those of them that the ledger has
+//           are passed over. LEDGER_REFUSED if there is a gap: begin again from 0. With `is_whole`
+//           the sender has told all it ever will
+//   DRAWN   it is drawn: not its ids count as people any more, but `people`, who were drawn in the
+//           line until now
+//   PLACED  the visitor ids[0], who gave back a ticket with `key` (GATHER_NUMBER and the number),
+//           has the key `place` instead; 0: none. News LEDGER_NEWS_LEFT
+//   OVER    what is kept of it goes
+// LEDGER_DONE.
+enum ledger_gathered_what {
+	LEDGER_GATHERED_TELL = 1,
+	LEDGER_GATHERED_DRAWN,
+	LEDGER_GATHERED_PLACED,
+	LEDGER_GATHERED_OVER,
+	LEDGER_GATHERED_WHATS,
+};
+
 struct ledger_gathered {
+	uint8_t what; // enum ledger_gathered_what
+	bool is_whole;
+	uint32_t count; // of ids
 	uint64_t number; // below 2^53
+	uint64_t source; // which file: the same after a restart, and of nobody else
+	uint64_t from;
+	uint64_t people; // below 2^53
+	uint64_t key, place;
 	uint64_t ids[LEDGER_IDS_MAX];
-	uint32_t count, max;
-	bool is_over;
 };
 
 // LEDGER_READ: a page of what is kept, as news with number 0; `next` of the answer continues, until
-// it is 0, `total` is what LEDGER_NEWS_SLOTS of the line said last. Read after a first reply, from
-// whose cursor on news tell what changes meanwhile; an item may be seen twice. LEDGER_DONE.
+// it is 0, `total` is what LEDGER_NEWS_SLOTS of the line said last. Of GATHERED `from` counts ids,
+// LEDGER_GATHERED_PAGE of which are read, and `total` is how many there are. Read after a first
+// reply, from whose cursor on news tell what changes meanwhile; an item may be seen twice.
+// LEDGER_DONE.
 struct ledger_read {
-	uint8_t what; // enum ledger_news_kind: ENDED, LEFT, SLOTS of the entry's line, or RECORD of
-		      // type
+	uint8_t what; // enum ledger_news_kind: ENDED, LEFT, SLOTS, GATHERED of the entry's line, or
+		      // RECORD of type
 	uint8_t type, member; // record: its type; slots: whose
 	uint64_t from; // 0, or `next` of the page before; below 2^53
+	uint64_t number; // gathered: of which; below 2^53
 };
 
 // LEDGER_RESTORE: what the member has seen, before LEDGER_RESTORED: threshold and floor of a line
@@ -468,6 +497,7 @@ enum ledger_news_kind {
 	LEDGER_NEWS_MEMBER, // member: joined, or left (is_open false)
 	LEDGER_NEWS_CONDUCTOR, // member, fence
 	LEDGER_NEWS_RECORD, // type, id, bytes, len
+	LEDGER_NEWS_GATHERED, // of a page alone: line, gathering, from, whole, held (ids), count
 	LEDGER_NEWS_KINDS, // kinds from here on are of a newer version: passed over
 };
 
@@ -479,6 +509,8 @@ struct ledger_news {
 	uint32_t line, expires, id;
 	uint64_t key, visitor, session;
 	uint64_t threshold, floor, threshold_rank, floor_rank, fence, total;
+	uint64_t gathering, from; // from: index of the first id
+	uint64_t whole; // bit N: member N has told all its ids
 	struct ledger_words words;
 	uint32_t count; // of held, or bytes
 	union {

@@ -220,6 +220,13 @@ static bool read_record(struct ledger_wire_reader *r, struct ledger_news *n)
 	return ledger_field_bytes(hex, len, n->bytes);
 }
 
+static bool read_gathered(struct ledger_wire_reader *r, struct ledger_news *n)
+{
+	return ledger_field_hex8(r, &n->line) && read_number(r, &n->gathering) &&
+	       read_number(r, &n->from) && ledger_field_hex16(r, &n->whole) &&
+	       read_hex16s(r, LEDGER_IDS_MAX, n->held, &n->count);
+}
+
 bool ledger_wire_news(struct ledger_wire_reader *reader, struct ledger_news *news)
 {
 	static bool (*const by_kind[])(struct ledger_wire_reader *, struct ledger_news *) = {
@@ -230,6 +237,7 @@ bool ledger_wire_news(struct ledger_wire_reader *reader, struct ledger_news *new
 		[LEDGER_NEWS_MEMBER] = read_member,
 		[LEDGER_NEWS_CONDUCTOR] = read_conductor,
 		[LEDGER_NEWS_RECORD] = read_record,
+		[LEDGER_NEWS_GATHERED] = read_gathered,
 	};
 	*news = (struct ledger_news){0};
 	if (!read_number(reader, &news->number) || !read8(reader, UINT8_MAX, &news->kind) ||

@@ -155,7 +155,8 @@ static bool put_record(struct ledger_wire_args *a, const struct ledger_entry *e)
 {
 	const struct ledger_record *r = &e->record;
 	return r->type < 16 && put_number(a, r->type) && put_number(a, r->is_conductors) &&
-	       put(a, "%08" PRIx32, r->id) && put_bytes(a, r->bytes, r->len);
+	       put(a, "%08" PRIx32, r->id) && put_number(a, r->version) &&
+	       put_bytes(a, r->bytes, r->len);
 }
 
 static bool put_code(struct ledger_wire_args *a, const struct ledger_entry *e)
@@ -170,8 +171,11 @@ static bool put_code(struct ledger_wire_args *a, const struct ledger_entry *e)
 static bool put_gathered(struct ledger_wire_args *a, const struct ledger_entry *e)
 {
 	const struct ledger_gathered *g = &e->gathered;
-	return g->count <= LEDGER_IDS_MAX && put_line(a, e) && put_number(a, g->number) &&
-	       put_words(a, g->ids, g->count) && put_number(a, g->max) && put_number(a, g->is_over);
+	return g->what > 0 && g->what < LEDGER_GATHERED_WHATS && g->count <= LEDGER_IDS_MAX &&
+	       put_line(a, e) && put_number(a, g->what) && put_number(a, g->number) &&
+	       put_hex16(a, g->source) && put_number(a, g->from) &&
+	       put_words(a, g->ids, g->count) && put_number(a, g->is_whole) &&
+	       put_number(a, g->people) && put_hex16(a, g->key) && put_hex16(a, g->place);
 }
 
 static bool put_view(struct ledger_wire_args *a, const struct ledger_entry *e)
@@ -183,7 +187,7 @@ static bool put_read(struct ledger_wire_args *a, const struct ledger_entry *e)
 {
 	const struct ledger_read *r = &e->read;
 	return put_line(a, e) && put_number(a, r->what) && put_number(a, r->type) &&
-	       put_number(a, r->member) && put_number(a, r->from);
+	       put_number(a, r->member) && put_number(a, r->from) && put_number(a, r->number);
 }
 
 static bool put_restore(struct ledger_wire_args *a, const struct ledger_entry *e)

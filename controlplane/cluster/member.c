@@ -22,6 +22,7 @@
 #include "controlplane/cluster/member_resync.h"
 #include "controlplane/cluster/member_slots.h"
 #include "controlplane/cluster/member_words.h"
+#include "dataplane/gate/gather.h"
 
 #define SWEEP_MAX 256u // entries looked at in a turn
 
@@ -193,6 +194,21 @@ bool member_release(struct member *m, uint32_t line_id, uint64_t count)
 void member_lapse(struct member *m, uint32_t line_id, uint64_t key)
 {
 	conductor_lapse(m->conductor, line_id, key);
+}
+
+bool member_left_gathered(
+	const struct member *m, uint32_t line_id, uint64_t *number, uint64_t *visitor)
+{
+	uint64_t key = GATHER_NUMBER | *number;
+	if (!conductor_left_from(m->conductor, line_id, &key, visitor))
+		return false;
+	*number = key & ~GATHER_NUMBER;
+	return true;
+}
+
+void member_left_placed(struct member *m, uint32_t line_id, const struct ledger_gathered *placed)
+{
+	member_news_placed(m, line_id, placed->ids[0], placed->key, placed->place);
 }
 
 // --- what happens

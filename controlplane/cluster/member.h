@@ -204,6 +204,11 @@ struct member_seams {
 	uint32_t (*offer)(void *ctx, struct ledger_entry *entries, uint32_t max);
 	void (*offered)(
 		void *ctx, const struct ledger_entry *entry, const struct ledger_answer *answer);
+	// An item of a page of LEDGER_READ GATHERED that was offered. May be NULL.
+	void (*gathered)(void *ctx, const struct ledger_news *item);
+	// People of a line's gatherings of which nothing is kept any more, as ranks_begin() wants
+	// them: asked when all records have been told. May be NULL.
+	uint64_t (*drawn_before)(void *ctx, uint32_t line_id);
 };
 
 struct member;
@@ -240,6 +245,14 @@ bool member_set_state(
 // is told, the one in office does it.
 bool member_release(struct member *m, uint32_t line_id, uint64_t count);
 void member_lapse(struct member *m, uint32_t line_id, uint64_t key);
+
+// Tickets given back that have no place yet: the first of gathering `number` of a line or of a
+// later one, whose visitor is not below *visitor. Returns false if there is none.
+bool member_left_gathered(
+	const struct member *m, uint32_t line_id, uint64_t *number, uint64_t *visitor);
+
+// The ledger has taken LEDGER_GATHERED_PLACED, which we offered.
+void member_left_placed(struct member *m, uint32_t line_id, const struct ledger_gathered *placed);
 
 // How many claims are taken now.
 uint32_t member_room(const struct member *m);

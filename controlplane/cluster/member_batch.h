@@ -6,7 +6,7 @@
 #define MEMBER_BATCH_KNOWN_MAX 256u // entries about what is known
 #define MEMBER_BATCH_CLAIMS_MAX 512u // claims
 #define MEMBER_BATCH_RECORDS_MAX 16u
-#define MEMBER_BATCH_OFFERS_MAX 32u
+#define MEMBER_BATCH_OFFERS_MAX 128u
 #define MEMBER_BATCH_VIEWS_MAX 8u
 
 // A new entry of the batch that is being made; NULL if it is full.

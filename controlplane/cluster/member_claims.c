@@ -125,10 +125,7 @@ static void end(struct member *m, struct member_inside_line *line, const struct 
 static void leave(struct member *m, struct member_inside_line *line, const struct claim *claim)
 {
 	m->counters.leave++;
-	struct claim known = *claim;
-	if (known.key & GATHER_NUMBER) // no place in the ledger's order yet
-		known.key = 0;
-	ask(m, line, &known);
+	ask(m, line, claim);
 }
 
 static void gone(struct member *m, struct member_inside_line *line, const struct claim *claim)

@@ -8,7 +8,7 @@
 #include "controlplane/controller/bucket.h"
 #include "controlplane/controller/holds.h"
 
-#define MEMBER_INSIDE_READS 32u // pages asked for in a batch
+#define MEMBER_INSIDE_READS 24u // pages asked for in a batch; the others are for offers
 #define MEMBER_INSIDE_WORKERS CLAIMS_ANSWERS_WORKERS
 
 struct member_inside_line {

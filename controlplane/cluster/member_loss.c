@@ -13,7 +13,6 @@
 #include "controlplane/claims/claims.h"
 #include "controlplane/cluster/member_claims.h"
 #include "controlplane/cluster/member_words.h"
-#include "dataplane/gate/gather.h"
 
 static void empty(struct member *m, struct bucket *bucket, const struct pool_limits *limits)
 {
@@ -202,7 +201,7 @@ void member_loss_give_up(struct member *m, uint32_t line_id, uint64_t key, uint6
 {
 	struct member_inside_line *line = member_inside_line(m, line_id);
 	const struct claim claim = {.kind = CLAIM_LEAVE, .key = key, .visitor = visitor};
-	if (line && key != 0 && !(key & GATHER_NUMBER))
+	if (line && key != 0)
 		leave_ticket(m, line, &claim);
 }
 

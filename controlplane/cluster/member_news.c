@@ -12,6 +12,7 @@
 #include "controlplane/cluster/ledger_wire.h"
 #include "controlplane/cluster/member_slots.h"
 #include "controlplane/cluster/member_words.h"
+#include "dataplane/gate/gather.h"
 #include "dataplane/gate/ranks.h"
 
 typedef void take_fn(struct member *m, const struct ledger_news *news);
@@ -27,14 +28,27 @@ static void ended(struct member *m, const struct ledger_news *news)
 		known->state = MEMBER_KNOWN_ENDED;
 }
 
+// Who left before the draw has a key from now on, up to which it is remembered.
+void member_news_placed(
+	struct member *m, uint32_t line_id, uint64_t visitor, uint64_t was, uint64_t key)
+{
+	struct member_known_entry *known = member_known_find(&m->known, line_id, visitor);
+	conductor_left_placed(m->conductor, line_id, visitor, was, key);
+	if (!known || known->state != MEMBER_KNOWN_LEFT || known->key != was)
+		return;
+	known->key = key;
+}
+
 // The set forgets a visitor when floor has passed the key; so it is remembered, or not told.
 static void left(struct member *m, const struct ledger_news *news)
 {
 	m->is_barrier_due = true;
+	struct member_known_entry *known = member_known_find(&m->known, news->line, news->visitor);
+	if (known && known->state == MEMBER_KNOWN_LEFT && known->key & GATHER_NUMBER)
+		member_news_placed(m, news->line, news->visitor, known->key, news->key);
 	conductor_left(m->conductor, news->line, news->key, news->visitor);
 	const struct member_inside_line *line = member_inside_line(m, news->line);
-	if (!line || news->key < line->is.line->floor || news->visitor == 0 ||
-		member_known_find(&m->known, news->line, news->visitor))
+	if (!line || news->key < line->is.line->floor || news->visitor == 0 || known)
 		return;
 	const struct member_known_entry is = {.state = MEMBER_KNOWN_LEFT,
 		.visitor = news->visitor,
@@ -121,6 +135,12 @@ static void record(struct member *m, const struct ledger_news *news)
 	m->seams.record(m->seams.ctx, news->type, news->id, news->bytes, news->count);
 }
 
+static void gathered(struct member *m, const struct ledger_news *news)
+{
+	if (news->number == 0 && m->seams.gathered)
+		m->seams.gathered(m->seams.ctx, news);
+}
+
 static void nothing(struct member *m, const struct ledger_news *news)
 {
 	(void)m; // members and conductor are in the head of each reply
@@ -137,6 +157,7 @@ bool member_news_take(struct member *m, const struct ledger_news *news)
 		[LEDGER_NEWS_MEMBER] = nothing,
 		[LEDGER_NEWS_CONDUCTOR] = nothing,
 		[LEDGER_NEWS_RECORD] = record,
+		[LEDGER_NEWS_GATHERED] = gathered,
 	};
 	if (news->number != 0 && news->number != m->cursor + 1)
 		return false;

@@ -9,5 +9,9 @@ bool member_news_take(struct member *m, const struct ledger_news *news);
 // A line stands so, as a view says that was asked for.
 void member_news_view(struct member *m, uint32_t line_id, const struct ledger_view *view);
 
+// A ticket that was given back with `was` for a key has the key `key`.
+void member_news_placed(
+	struct member *m, uint32_t line_id, uint64_t visitor, uint64_t was, uint64_t key);
+
 // See whether what was taken is in force on all workers, and begin the next barrier.
 void member_news_turn(struct member *m);

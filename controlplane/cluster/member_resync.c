@@ -110,7 +110,10 @@ static bool begin_ranks(struct member *m)
 {
 	bool is_whole = true;
 	for (uint32_t i = 0; i < m->line_count; i++)
-		is_whole &= ranks_begin(m->lines[i].is.ranks, m->reply.number, 0);
+		is_whole &= ranks_begin(m->lines[i].is.ranks, m->reply.number,
+			m->seams.drawn_before
+				? m->seams.drawn_before(m->seams.ctx, m->lines[i].is.line_id)
+				: 0);
 	return is_whole;
 }
 

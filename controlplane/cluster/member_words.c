@@ -13,7 +13,8 @@
 static bool has_untold(const struct member_inside_line *line)
 {
 	const struct place_line *place = line->is.line;
-	return (atomic_load(&place->word) & PLACE_SEQ_MAX) != 0 ||
+	return atomic_load(&place->gathered) > 0 ||
+	       (atomic_load(&place->word) & PLACE_SEQ_MAX) != 0 ||
 	       member_slots_untold(line, line->slots_known) != UINT64_MAX;
 }
 
@@ -37,15 +38,15 @@ static uint64_t open_word(struct member *m, struct member_inside_line *line)
 	return people | (is_line ? PLACE_OPEN_LINE : 0) | (is_held ? PLACE_OPEN_HOLD : 0);
 }
 
-// A mint announces itself in the word of openings, then adds to the line's word, then announces
-// itself again. We clear the announcement, then look whether the word moved: one of us sees the
-// other.
+// A mint announces itself in the word of openings, then adds to the line's word (who gathers: to
+// their number), then announces itself again. We clear the announcement, then look whether that
+// moved: one of us sees the other.
 static void publish_open(struct member *m, struct member_inside_line *line)
 {
 	struct place_line *place = line->is.line;
-	const uint64_t word = atomic_load(&place->word);
+	const uint64_t word = atomic_load(&place->word), gathered = atomic_load(&place->gathered);
 	atomic_store(&place->open, open_word(m, line));
-	if (atomic_load(&place->word) != word)
+	if (atomic_load(&place->word) != word || atomic_load(&place->gathered) != gathered)
 		atomic_fetch_or(&place->open, PLACE_OPEN_LINE);
 }
 

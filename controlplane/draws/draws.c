@@ -28,7 +28,7 @@
 
 #define TEXT_BYTES 160u
 
-__attribute__((format(printf, 2, 3))) static void say(struct draws_line *l, const char *format, ...)
+void inside_say(struct draws_line *l, const char *format, ...)
 {
 	char text[TEXT_BYTES];
 	va_list values;
@@ -38,20 +38,20 @@ __attribute__((format(printf, 2, 3))) static void say(struct draws_line *l, cons
 	l->draws->seams.say(l->draws->seams.ctx, l->line_id, text);
 }
 
-static uint64_t barrier(struct draws_line *l)
+uint64_t inside_barrier(struct draws_line *l)
 {
 	return l->draws->seams.barrier_begin(l->draws->seams.ctx);
 }
 
-static bool has_passed(struct draws_line *l, uint64_t token)
+bool inside_has_passed(struct draws_line *l, uint64_t token)
 {
 	return l->draws->seams.barrier_passed(l->draws->seams.ctx, token);
 }
 
-static void retire(struct draws_line *l, enum retired_kind kind, void *what)
+void inside_retire(struct draws_line *l, enum retired_kind kind, void *what)
 {
 	if (what)
-		retired_add(&l->draws->retired, kind, what, 0, barrier(l));
+		retired_add(&l->draws->retired, kind, what, 0, inside_barrier(l));
 }
 
 struct gathering *inside_gathering(struct draws_line *l, uint64_t number)
@@ -95,7 +95,7 @@ void inside_append(struct draws_line *l, struct gathering *g)
 	*at = g;
 }
 
-static bool is_passed(const struct draws_line *l, const struct gathering *g)
+bool inside_is_passed(const struct draws_line *l, const struct gathering *g)
 {
 	return atomic_load(&l->line->floor) >= place_key(g->list.end_slot, 0, 0);
 }
@@ -104,19 +104,19 @@ void inside_publish_set(struct draws_line *l)
 {
 	uint32_t count = 0;
 	for (struct gathering *g = l->drawn; g; g = g->next)
-		count += !is_passed(l, g);
+		count += !inside_is_passed(l, g);
 	struct draw_set *set = calloc(1, sizeof(*set) + count * sizeof(set->lists[0]));
 	if (!set)
 		abort(); // control without memory for a few bytes: nothing can go on
 	for (struct gathering *g = l->drawn; g; g = g->next)
-		if (!is_passed(l, g))
+		if (!inside_is_passed(l, g))
 			set->lists[set->count++] = &g->list;
 	atomic_store_explicit(&l->line->drawn, set, memory_order_release);
-	retire(l, RETIRED_MEMORY, l->set);
+	inside_retire(l, RETIRED_MEMORY, l->set);
 	l->set = set;
 }
 
-static struct gathering *last_drawn(const struct draws_line *l)
+struct gathering *inside_last_drawn(const struct draws_line *l)
 {
 	struct gathering *g = l->drawn;
 	while (g && g->next)
@@ -133,7 +133,7 @@ static struct gathering *main_subject(const struct draws_line *l)
 		return l->closing;
 	if (l->open && !l->wish.keeps_empty)
 		return l->open;
-	return l->drawn ? last_drawn(l) : coming;
+	return l->drawn ? inside_last_drawn(l) : coming;
 }
 
 // The salt of a gathering: what is wished for, until somebody has joined. From then on the first
@@ -163,15 +163,15 @@ void inside_publish_words(struct draws_line *l)
 	atomic_store(&words->numbers[1], l->closing ? open : 0);
 	atomic_store(&words->numbers[0], l->closing ? l->closing->record.number : open);
 	atomic_store(&words->closes_s, l->wish.closes_s);
-	if (coming)
+	if (coming && !l->draws->is_shared)
 		name_salt(l, coming, false);
 	struct gather_proof *proof = g ? calloc(1, sizeof(*proof)) : NULL;
 	if (proof)
 		gathering_proof(g, coming != g ? coming : NULL, proof);
 	atomic_store_explicit(&words->proof, proof, memory_order_release);
-	retire(l, RETIRED_MEMORY, l->proof);
+	inside_retire(l, RETIRED_MEMORY, l->proof);
 	l->proof = proof;
-	struct gathering *last = last_drawn(l);
+	struct gathering *last = inside_last_drawn(l);
 	atomic_store_explicit(&words->shown, last ? &last->list : NULL, memory_order_release);
 }
 
@@ -180,11 +180,11 @@ static uint64_t joined(const struct gathering *g)
 	return g ? draws_file_taken(&g->file) : 0;
 }
 
-static uint64_t drawn_people(const struct draws_line *l)
+uint64_t inside_drawn_people(const struct draws_line *l)
 {
 	uint64_t people = 0;
 	for (struct gathering *g = l->drawn; g; g = g->next)
-		people += is_passed(l, g) ? 0 : g->list.count;
+		people += inside_is_passed(l, g) ? 0 : g->list.count;
 	return people;
 }
 
@@ -222,7 +222,7 @@ static void note_saved(struct draws_line *l, uint64_t now_ms)
 // Let newcomers join the gathering that is prepared.
 static void begin(struct draws_line *l, uint64_t now_ms)
 {
-	uint64_t taken = drawn_people(l) + joined(l->closing);
+	uint64_t taken = inside_drawn_people(l) + joined(l->closing);
 	if (!l->wish.gathers || l->open || !l->prepared || !l->is_saved ||
 		taken >= l->wish.gathered_max)
 		return;
@@ -230,7 +230,7 @@ static void begin(struct draws_line *l, uint64_t now_ms)
 	int ret = draws_file_make(&g->file, l->draws->plan.folder, l->line_id, g->record.number,
 		l->wish.gathered_max - taken);
 	if (ret < 0 && ret != l->file_error)
-		say(l, "nobody can gather: %s", strerror(-ret));
+		inside_say(l, "nobody can gather: %s", strerror(-ret));
 	l->file_error = ret;
 	if (ret < 0)
 		return;
@@ -241,13 +241,13 @@ static void begin(struct draws_line *l, uint64_t now_ms)
 	l->prepared = NULL;
 	inside_publish_words(l); // its number is known before anybody has it
 	atomic_store_explicit(&l->words.open, g->file.ids, memory_order_release);
-	l->open_barrier = barrier(l);
+	l->open_barrier = inside_barrier(l);
 }
 
 static void settle(struct draws_line *l)
 {
 	struct gather_ids *ids = l->open ? l->open->file.ids : NULL;
-	if (ids && ids->first_slot == 0 && !l->closing && has_passed(l, l->open_barrier))
+	if (ids && ids->first_slot == 0 && !l->closing && inside_has_passed(l, l->open_barrier))
 		ids->first_slot = place_gather(l->line);
 }
 
@@ -283,19 +283,19 @@ static void close_list(struct draws_line *l, uint64_t now_ms)
 	else
 		atomic_store_explicit(&l->words.open, NULL, memory_order_release);
 	inside_publish_words(l);
-	l->closing_barrier = barrier(l);
+	l->closing_barrier = inside_barrier(l);
 }
 
 static void draw(struct draws_line *l)
 {
 	struct gathering *g = l->closing;
-	if (!g || l->is_listed || g->job.is_running || !has_passed(l, l->closing_barrier))
+	if (!g || l->is_listed || g->job.is_running || !inside_has_passed(l, l->closing_barrier))
 		return;
-	g->job = (struct draws_job){.ids = g->file.ids, .taken = joined(g)};
+	g->job = (struct draws_job){.ids = g->file.ids->ids, .taken = joined(g)};
 	gathering_key(g, &g->job.mac);
 	int ret = draws_job_start(&g->job);
 	if (ret < 0)
-		say(l, "the draw waits: %s", strerror(-ret));
+		inside_say(l, "the draw waits: %s", strerror(-ret));
 }
 
 // Returns whether a list was drawn.
@@ -325,7 +325,7 @@ static bool finish(struct draws_line *l, uint64_t now_ms)
 	l->drawn_total += g->list.count;
 	uint32_t took_ms = (uint32_t)(now_ms - l->closing_ms);
 	l->longest_ms = took_ms > l->longest_ms ? took_ms : l->longest_ms;
-	say(l, "drawn: %" PRIu64 " people in %" PRIu32 " ms", g->list.count, took_ms);
+	inside_say(l, "drawn: %" PRIu64 " people in %" PRIu32 " ms", g->list.count, took_ms);
 	return true;
 }
 
@@ -333,7 +333,7 @@ static bool finish(struct draws_line *l, uint64_t now_ms)
 static void forget(struct draws_line *l)
 {
 	struct gathering *gone = NULL;
-	while (l->drawn && l->drawn->next && is_passed(l, l->drawn)) {
+	while (l->drawn && l->drawn->next && inside_is_passed(l, l->drawn)) {
 		struct gathering *g = l->drawn;
 		l->drawn = g->next;
 		g->next = gone;
@@ -347,7 +347,7 @@ static void forget(struct draws_line *l)
 	inside_publish_set(l); // without them
 	for (struct gathering *next; gone; gone = next) {
 		next = gone->next;
-		retire(l, RETIRED_GATHERING, gone);
+		inside_retire(l, RETIRED_GATHERING, gone);
 	}
 }
 
@@ -360,6 +360,11 @@ void draws_wish(struct draws_line *l, const struct draws_wish *wish, uint64_t no
 			   memcmp(wish->salt, l->wish.salt, sizeof(wish->salt)) != 0;
 	l->wish = *wish;
 	l->has_wished = true;
+	if (l->draws->is_shared) {
+		if (has_changed)
+			inside_publish_words(l);
+		return;
+	}
 	if (l->open) {
 		struct gather_ids *ids = l->open->file.ids;
 		atomic_store(&ids->full_at, wish->full_at);
@@ -384,7 +389,7 @@ static bool turn_line(struct draws_line *l, uint64_t now_ms)
 	if (l->open) {
 		int ret = draws_file_turn(&l->open->file, l->draws->plan.folder);
 		if (ret < 0 && ret != l->file_error)
-			say(l, "no more can gather: %s", strerror(-ret));
+			inside_say(l, "no more can gather: %s", strerror(-ret));
 		l->file_error = ret;
 	}
 	forget(l);
@@ -396,7 +401,7 @@ bool draws_turn(struct draws *d, uint64_t now_ms)
 {
 	bool has_drawn = false;
 	for (struct draws_line *l = d->lines; l; l = l->next)
-		has_drawn |= turn_line(l, now_ms);
+		has_drawn |= d->is_shared ? inside_follow(l, now_ms) : turn_line(l, now_ms);
 	retired_turn(&d->retired, d->seams.barrier_passed, d->seams.ctx);
 	return has_drawn;
 }
@@ -404,6 +409,8 @@ bool draws_turn(struct draws *d, uint64_t now_ms)
 bool draws_is_busy(const struct draws *d)
 {
 	bool is_busy = false;
+	if (d->is_shared)
+		return inside_follow_is_busy(d);
 	for (const struct draws_line *l = d->lines; l; l = l->next)
 		is_busy |= l->closing
 				   ? !l->is_listed
@@ -414,9 +421,11 @@ bool draws_is_busy(const struct draws *d)
 bool draws_is_late(const struct draws *d)
 {
 	bool is_late = false;
+	if (d->is_shared)
+		return inside_follow_is_late(d);
 	for (const struct draws_line *l = d->lines; l; l = l->next)
 		is_late |= l->wish.gathers && !l->open && l->file_error == 0 &&
-			   drawn_people(l) + joined(l->closing) < l->wish.gathered_max;
+			   inside_drawn_people(l) + joined(l->closing) < l->wish.gathered_max;
 	return is_late;
 }
 
@@ -428,7 +437,11 @@ struct gather *draws_gather(struct draws_line *l)
 void draws_look(const struct draws_line *l, struct draws_view *view)
 {
 	const struct gather_ids *ids = l->open ? l->open->file.ids : NULL;
-	const struct gathering *last = last_drawn(l);
+	const struct gathering *last = inside_last_drawn(l);
+	if (l->draws->is_shared) {
+		inside_follow_look(l, view);
+		return;
+	}
 	*view = (struct draws_view){.is_gathering = l->open,
 		.is_undrawn = l->closing || l->open,
 		.epoch = ids ? ids->epoch : 0,
@@ -438,7 +451,7 @@ void draws_look(const struct draws_line *l, struct draws_view *view)
 		.salt = ids ? ids->salt : NULL,
 		.salt_bytes = ids ? (uint8_t)ids->salt_bytes : 0,
 		.lists = l->set ? l->set->count : 0,
-		.drawn = drawn_people(l),
+		.drawn = inside_drawn_people(l),
 		.drawn_epoch = last ? l->drawn_epoch : 0,
 		.drawn_end = last ? last->list.end_slot : 0,
 		.drawn_total = l->drawn_total,

@@ -37,6 +37,9 @@ struct draws_wish {
 	bool prepares; // people will gather some day: have a seed ready
 	bool gathers; // people gather
 	bool is_shut; // nobody is to come in, not even while a list that is to close is still open
+	uint64_t closes_ms; // when the list that is joined is to close by the clock, or was; 0: at
+			    // any moment
+	bool stops; // doors have opened: nobody joins any more who is to stand behind
 	bool keeps_empty; // one that nobody has joined need not be drawn when `epoch` changes
 	uint64_t epoch; // which gathering: when this changes, its list closes and the next begins
 	uint64_t full_at; // control is to be woken when so many have joined; 0: it need not be
@@ -49,6 +52,7 @@ struct draws_wish {
 
 // How things stand in a line.
 struct draws_view {
+	bool is_unknown; // in a cluster: not heard yet what gathers
 	bool is_gathering; // people may join
 	bool is_undrawn; // somebody may have joined what is not drawn
 	uint64_t epoch; // of the one that is joined

@@ -17,11 +17,20 @@ static_assert(DRAWS_JOB_SHA_BYTES == 32, "SHA-256");
 static void hash_ids(struct draws_job *job)
 {
 	for (uint64_t i = 0; i < job->taken; i++) {
-		const uint64_t visitor =
-			atomic_load_explicit(&job->ids->ids[i], memory_order_acquire);
+		const uint64_t visitor = atomic_load_explicit(&job->ids[i], memory_order_acquire);
 		if (visitor != 0)
 			job->hashes[job->count++] = mac_state_word(&job->mac, visitor);
 	}
+}
+
+// Of sorted hashes. (Two people have the same one once in ten million draws of two million.)
+static void drop_twins(struct draws_job *job)
+{
+	uint64_t kept = 0;
+	for (uint64_t i = 0; i < job->count; i++)
+		if (kept == 0 || job->hashes[kept - 1] != job->hashes[i])
+			job->hashes[kept++] = job->hashes[i];
+	job->count = kept;
 }
 
 static int hash_list(struct draws_job *job)
@@ -48,6 +57,8 @@ int draws_job_run(struct draws_job *job)
 	if (job->error == 0) {
 		hash_ids(job);
 		draw_sort(job->hashes, scratch, job->count);
+		if (job->is_unique)
+			drop_twins(job);
 		job->error = hash_list(job);
 	}
 	free(scratch);

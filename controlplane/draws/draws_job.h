@@ -12,8 +12,9 @@
 
 struct draws_job {
 	// Set by the caller; the ids stay as they are.
-	const struct gather_ids *ids;
+	const _Atomic uint64_t *ids; // 0: nobody's
 	uint64_t taken; // of the ids, those to look at
+	bool is_unique; // drop who is there twice
 	struct mac_key mac;
 	// Filled in.
 	uint64_t *hashes; // the caller's, to be freed

@@ -96,11 +96,19 @@ void draws_destroy(struct draws *d)
 {
 	if (!d)
 		return;
+	for (struct gathering *g = d->strays, *after; g; g = after) {
+		after = g->next;
+		inside_follow_give(d, g);
+	}
 	for (struct draws_line *l = d->lines, *next; l; l = next) {
 		next = l->next;
-		give(d, l->prepared);
-		give(d, l->open);
-		give(d, l->is_listed ? NULL : l->closing);
+		for (struct gathering *g = l->coming, *after; g; g = after) {
+			after = g->next;
+			inside_follow_give(d, g);
+		}
+		give(d, d->is_shared ? NULL : l->prepared);
+		give(d, d->is_shared ? NULL : l->open);
+		give(d, d->is_shared || l->is_listed ? NULL : l->closing);
 		for (struct gathering *g = l->drawn, *after; g; g = after) {
 			after = g->next;
 			atomic_store(&g->list.readers, 0);
@@ -121,7 +129,7 @@ void draws_destroy(struct draws *d)
 // The list of a gathering that was drawn, or is to be; now. Returns 0 or -ENOMEM.
 static int draw_now(struct draws_line *l, struct gathering *g)
 {
-	g->job = (struct draws_job){.ids = g->file.ids, .taken = draws_file_taken(&g->file)};
+	g->job = (struct draws_job){.ids = g->file.ids->ids, .taken = draws_file_taken(&g->file)};
 	gathering_key(g, &g->job.mac);
 	int ret = draws_job_run(&g->job);
 	if (ret < 0)
@@ -218,10 +226,31 @@ static struct draws_line *find(struct draws *d, uint32_t line_id)
 
 static bool is_known(const struct draws *d, uint32_t line_id)
 {
+	for (const struct gathering *g = d->strays; g; g = g->next)
+		if (g->said.line_id == line_id)
+			return true;
 	for (uint32_t i = 0; i < d->known_count; i++)
 		if (d->known[i].line_id == line_id)
 			return true;
 	return false;
+}
+
+// What this appliance knew of before it shared the line is no more.
+static struct draws_line *take_shared(struct draws *d, uint32_t line_id, struct place_line *line)
+{
+	struct draws_line *l = calloc(1, sizeof(*l));
+	if (!l)
+		return NULL;
+	*l = (struct draws_line){.line_id = line_id, .line = line, .draws = d, .next = d->lines};
+	d->lines = l;
+	inside_follow_take(l);
+	return l;
+}
+
+void draws_share(struct draws *d, const struct draws_cluster_seams *seams)
+{
+	d->is_shared = true;
+	d->cluster = *seams;
 }
 
 struct draws_line *draws_take(
@@ -232,6 +261,8 @@ struct draws_line *draws_take(
 		return l;
 	if (!gathers && !is_known(d, line_id) && atomic_load(&line->gathers_from) == 0)
 		return NULL;
+	if (d->is_shared)
+		return take_shared(d, line_id, line);
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return NULL;

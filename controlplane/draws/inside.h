@@ -1,7 +1,8 @@
-// The inside of draws: what draws.c and draws_restore.c share.
+// The inside of draws: what draws*.c share.
 #pragma once
 
 #include "controlplane/draws/draws.h"
+#include "controlplane/draws/draws_cluster.h"
 #include "controlplane/draws/gathering.h"
 #include "controlplane/draws/retired.h"
 
@@ -33,6 +34,13 @@ struct draws_line {
 	uint64_t drawn_total, draws_total;
 	uint32_t longest_ms;
 	int file_error; // said already
+
+	// Of a line that several appliances share: `prepared`, `open` and `closing` are of these.
+	struct gathering *coming; // not drawn here, each further than the one before
+	struct gather_ids *joined; // that workers add to
+	uint64_t held; // number of the gathering that ranks wait for
+	uint64_t putting; // number of a gathering that is being prepared; 0: none is
+	uint64_t put_ms; // when
 };
 
 struct draws {
@@ -43,7 +51,30 @@ struct draws {
 	struct store_draw *known; // of the store at the start, by line and number
 	uint32_t known_count, known_max;
 	struct retired retired;
+
+	// Where appliances share lines.
+	bool is_shared;
+	struct draws_cluster_seams cluster;
+	struct draws_cluster_view view;
+	struct gathering *strays; // of lines that are not configured here
+	bool is_restoring; // everything is told to the ledger again
 };
+
+// One line for the log.
+__attribute__((format(printf, 2, 3))) void inside_say(
+	struct draws_line *l, const char *format, ...);
+
+// Of the seams.
+uint64_t inside_barrier(struct draws_line *l);
+bool inside_has_passed(struct draws_line *l, uint64_t token);
+
+// Workers may still look at it: freed when they do not. Accepts NULL.
+void inside_retire(struct draws_line *l, enum retired_kind kind, void *what);
+
+// The one drawn last, or NULL; and people of those that floor has not passed.
+struct gathering *inside_last_drawn(const struct draws_line *l);
+uint64_t inside_drawn_people(const struct draws_line *l);
+bool inside_is_passed(const struct draws_line *l, const struct gathering *g);
 
 // A gathering of which only the number is known. NULL when memory is short.
 struct gathering *inside_gathering(struct draws_line *l, uint64_t number);
@@ -59,3 +90,22 @@ void inside_publish_set(struct draws_line *l);
 
 // Publish what GET draw says, and which gatherings are not drawn.
 void inside_publish_words(struct draws_line *l);
+
+// --- where appliances share lines
+
+// draws_follow.c: one turn of a line. Returns whether a list was drawn.
+bool inside_follow(struct draws_line *l, uint64_t now_ms);
+bool inside_follow_is_busy(const struct draws *d);
+bool inside_follow_is_late(const struct draws *d);
+void inside_follow_look(const struct draws_line *l, struct draws_view *view);
+void inside_follow_take(struct draws_line *l); // what has been told of it
+void inside_follow_give(struct draws *d, struct gathering *g); // frees one that nobody looks at
+struct gathering *inside_follow_find(const struct draws *d, uint32_t line_id, uint64_t number);
+uint64_t inside_follow_joined(const struct gathering *g); // people of all appliances
+uint64_t inside_follow_key(const struct gathering *g, uint64_t visitor);
+
+// draws_conduct.c: what the one in office puts.
+void inside_conduct(struct draws_line *l, uint64_t now_ms);
+
+// draws_ids.c: read all ids anew, and tell all of ours, since the ledger has lost some.
+void inside_ids_again(struct gathering *g);

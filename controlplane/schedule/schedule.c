@@ -67,7 +67,8 @@ struct schedule_view schedule_look(struct schedule *s, uint64_t now_ms)
 	} else if (has_opened(s, event)) {
 		open_doors(s, event, event->opens_ms);
 		view.doors = SCHEDULE_OPEN;
-		view.list_is_open = s->now_ms < s->opened_at_ms + SCHEDULE_LIST_MS;
+		view.list_closes_ms = s->opened_at_ms + SCHEDULE_LIST_MS;
+		view.list_is_open = s->now_ms < view.list_closes_ms;
 	} else if (event->gathers_ms <= s->now_ms) {
 		view.doors = SCHEDULE_GATHERING;
 		view.list_is_open = true;

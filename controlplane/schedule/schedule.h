@@ -43,6 +43,8 @@ struct schedule_view {
 	uint8_t doors; // enum schedule_doors
 	int event; // that is under way, or comes next; -1: none
 	uint64_t over_ms; // the latest event that is over, by its opens_ms; 0: none is
+	uint64_t list_closes_ms; // when the list of those who gathered for `event` closes, or did;
+				 // 0: its doors have not opened
 	bool list_is_open; // of those who gather for `event`: they gather, or the doors have just
 			   // opened
 };

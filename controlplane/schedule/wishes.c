@@ -49,7 +49,9 @@ uint8_t wishes_state(const struct wishes_input *in)
 {
 	switch ((enum schedule_doors)in->doors.doors) {
 	case SCHEDULE_OPEN:
-		return waits_for_draw(in->draws) || wishes_is_stale(in) ? GATE_BEFORE : GATE_OPEN;
+		return waits_for_draw(in->draws) || wishes_is_stale(in) || in->draws->is_unknown
+			       ? GATE_BEFORE
+			       : GATE_OPEN;
 	case SCHEDULE_CLOSED:
 		return GATE_CLOSED;
 	case SCHEDULE_BEFORE:
@@ -63,15 +65,14 @@ uint8_t wishes_state(const struct wishes_input *in)
 // before it.
 static bool is_window_over(const struct wishes_input *in)
 {
-	struct controller_view now;
+	const struct controller_view *now = in->line;
 	if (in->draws->joined == 0)
 		return false;
 	if (in->draws->joined >= in->config->window.people ||
 		in->now_ms >= in->draws->began_ms + in->config->window_max_s * 1000)
 		return true;
-	controller_look(in->controller, in->now_ms, &now);
-	return now.called == 0 && now.waiting <= in->draws->joined &&
-	       (!in->config->capacity || now.sessions < in->config->capacity);
+	return now->called == 0 && now->waiting <= in->draws->joined &&
+	       (!in->config->capacity || now->sessions < in->config->capacity);
 }
 
 static void wish_window(const struct wishes_input *in, struct draws_wish *wish)
@@ -111,6 +112,17 @@ uint64_t wishes_lapsed(const struct schedule *schedule, const struct schedule_vi
 	return place_key(slot, 0, 0);
 }
 
+// When the list that is joined closes by the clock.
+static uint64_t closes_ms(const struct wishes_input *in)
+{
+	const uint64_t epoch = in->draws->epoch;
+	if (!in->draws->is_gathering || epoch & BY_NUMBER)
+		return 0;
+	if (wishes_is_of_doors(epoch))
+		return in->doors.list_closes_ms;
+	return ((uint64_t)(uint32_t)epoch + 1) * in->config->window.s * 1000;
+}
+
 struct draws_wish wishes_make(const struct wishes_input *in)
 {
 	struct draws_wish wish = {.gathered_max = in->gathered_max,
@@ -132,5 +144,7 @@ struct draws_wish wishes_make(const struct wishes_input *in)
 		wish_window(in, &wish);
 	}
 	wish.is_shut = !is_open && !wish.gathers;
+	wish.closes_ms = closes_ms(in);
+	wish.stops = is_joined && is_open && !in->doors.list_is_open;
 	return wish;
 }

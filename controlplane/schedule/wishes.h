@@ -15,7 +15,7 @@
 #include "controlplane/draws/draws.h"
 #include "controlplane/schedule/schedule.h"
 
-struct controller;
+struct controller_view;
 
 struct wishes_input {
 	const struct config_room *config; // in force
@@ -23,7 +23,8 @@ struct wishes_input {
 	const struct schedule_event *event; // that is under way or comes next; NULL: none
 	struct schedule_view doors; // as of now
 	const struct draws_view *draws;
-	const struct controller *controller; // knows when a window by number has waited enough
+	const struct controller_view *line; // how the line stands; of a window by number that
+					    // somebody has joined
 	uint64_t gathered_max;
 	const uint8_t *salt; // for the next draw
 	uint8_t salt_bytes;

@@ -27,7 +27,11 @@ bool gather_is_full(const struct gather_ids *ids)
 
 bool gather_is_undrawn(const struct gather *gather, uint64_t number)
 {
-	return number != 0 &&
-	       (number == atomic_load_explicit(&gather->numbers[0], memory_order_acquire) ||
-		       number == atomic_load_explicit(&gather->numbers[1], memory_order_acquire));
+	if (number == 0)
+		return false;
+	if (number == atomic_load_explicit(&gather->numbers[0], memory_order_acquire) ||
+		number == atomic_load_explicit(&gather->numbers[1], memory_order_acquire))
+		return true;
+	const uint64_t later = atomic_load_explicit(&gather->later, memory_order_acquire);
+	return later > 0 && number >= later;
 }

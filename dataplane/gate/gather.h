@@ -51,6 +51,9 @@ struct gather_proof {
 struct gather {
 	_Atomic(struct gather_ids *) open; // newcomers join it; NULL: they draw a key
 	_Atomic uint64_t numbers[2]; // of those that are not drawn, the earlier one first; 0: none
+	_Atomic uint64_t later; // of a line that appliances share: gatherings from this number on
+				// are not drawn here, even if nothing was heard of them yet; 0:
+				// `numbers` are all
 	_Atomic uint64_t closes_s; // when the list of `open` is expected to close, unix s; 0: at
 				   // the opening of the doors, or not known
 	_Atomic(const struct gather_proof *) proof; // NULL: nothing to say

@@ -383,10 +383,11 @@ static uint64_t close_below(struct place_line *line, uint64_t slot)
 	}
 }
 
-// The slot behind the last that may be counted now.
+// The slot behind the last that may be counted now. Of a line that appliances share, the ranks of
+// all of them wait for a draw, not what each has minted.
 static uint64_t countable(const struct place_line *line, uint64_t slot)
 {
-	const uint64_t gathers_from = load(&line->gathers_from);
+	const uint64_t gathers_from = load_ranks(line) ? 0 : load(&line->gathers_from);
 	return gathers_from ? min_of(slot, gathers_from) : slot;
 }
 
@@ -544,6 +545,11 @@ uint64_t place_gather_end(struct place_line *line, uint64_t first, uint64_t now_
 	move_word(line, word, end, 0);
 	store(&line->closed, end); // its cells are free: nobody has minted since it began
 	return end;
+}
+
+void place_skip(struct place_line *line, uint64_t slot)
+{
+	close_below(line, slot);
 }
 
 uint64_t place_before(const struct place_line *line, uint64_t slot)

@@ -219,6 +219,10 @@ uint64_t place_gather(struct place_line *line);
 // returned, or the next gathering begins there. No worker mints yet. Control only.
 uint64_t place_gather_end(struct place_line *line, uint64_t first, uint64_t now_slot);
 
+// Nobody mints in a slot below `slot` any more. Where appliances share a line they are told which
+// slots a gathering has, and need this alone. Control only.
+void place_skip(struct place_line *line, uint64_t slot);
+
 // The first gathering that is not drawn has been: `count` people, in the slots before `end`. Its
 // list is in `drawn` already. The next one that is not drawn begins at `next`, or there is none: 0.
 // Returns false if the index has no room, then not yet. Control only.

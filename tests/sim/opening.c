@@ -276,12 +276,14 @@ static struct draws_wish look(struct opening *o, uint64_t now_ms)
 	if (atomic_load(&o->line->floor) < key)
 		controller_lapse(o->controller, key, now_ms);
 	const struct schedule_event *event = o->view.event >= 0 ? &o->events[o->view.event] : NULL;
+	struct controller_view line;
+	controller_look(o->controller, now_ms, &line);
 	const struct wishes_input in = {.config = &o->config,
 		.may_gather = true,
 		.event = event,
 		.doors = o->view,
 		.draws = &draws,
-		.controller = o->controller,
+		.line = &line,
 		.gathered_max = o->gathered_max,
 		.salt = salt,
 		.salt_bytes = 4,

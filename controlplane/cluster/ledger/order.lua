@@ -144,7 +144,7 @@ local function settled(line) -- tickets used or given back, from floor on
 end
 
 local function total(line)
-	local sum = line.before
+	local sum = line.before + line.drawn + line.gathering
 	for _, n in ipairs(numbers) do
 		sum = sum + tonumber(line.f['t' .. n] or 0)
 	end

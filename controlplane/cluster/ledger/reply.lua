@@ -2,7 +2,7 @@
 local by_kind = {['1'] = called, ['2'] = direct, ['3'] = renew, ['4'] = end_early, ['5'] = leave,
 	['6'] = gone, ['7'] = taken, ['8'] = slots, ['9'] = config, ['10'] = elect, ['11'] = goodbye,
 	['12'] = threshold, ['13'] = node, ['14'] = correction, ['15'] = record, ['16'] = code,
-	['17'] = gathered, ['18'] = view, ['19'] = read, ['20'] = restore, ['21'] = restored,
+	['17'] = gatherings.entry, ['18'] = view, ['19'] = read, ['20'] = restore, ['21'] = restored,
 	['22'] = hold}
 
 free_ended()

@@ -1,16 +1,24 @@
 -- What all share.
 local function record()
-	local kind, is_conductors, id, bytes = arg(), arg() == '1', arg(), arg()
+	local kind, is_conductors, id, version, bytes = arg(), arg() == '1', arg(), number(), arg()
+	local versions = P .. 'q:' .. kind
 	if is_conductors and not is_conductor then
+		return STALE
+	end
+	if version > 0 and version < tonumber(call('HGET', versions, id) or 0) then
 		return STALE
 	end
 	if bytes == '' then
 		call('HDEL', P .. 'r:' .. kind, id)
+		call('HDEL', versions, id)
 	elseif call('HLEN', P .. 'r:' .. kind) >= RECORDS_MAX and
 		call('HEXISTS', P .. 'r:' .. kind, id) == 0 then
 		return FULL
 	else
 		call('HSET', P .. 'r:' .. kind, id, bytes)
+		if version > 0 then
+			call('HSET', versions, id, text(version))
+		end
 	end
 	tell('7', kind, id, bytes)
 	return DONE
@@ -49,23 +57,64 @@ local function code()
 	return GRANTED .. ' ' .. sub(place, 3, 37) -- what a newer version has behind it is its affair
 end
 
-local function gathered()
-	local id, which, ids, most, is_over = arg(), arg(), arg(), number(), arg() == '1'
-	if not line_of(id) then
+-- Gatherings: ids in one string, and by member who told how much of it: `SOURCE WHOLE COUNT`; and
+-- `drawn`. (In a table, for a script has no more than 200 locals.)
+local gatherings = {ids_max = 64, page = 4096}
+
+function gatherings.tell(line, g, h, source, from, ids, is_whole)
+	local was = call('HGET', h, self.number)
+	local is_same = was and sub(was, 1, 16) == source
+	local has = is_same and tonumber(sub(was, 20)) or 0
+	if from > has then
+		return REFUSED
+	end
+	local fresh = sub(ids, 16 * (has - from) + 1)
+	if #fresh > 0 then
+		call('APPEND', g, fresh)
+		if not call('HGET', h, 'drawn') then
+			set(line, 'gathering', line.gathering + #fresh / 16)
+		end
+	end
+	local was_whole = is_same and sub(was, 18, 18) == '1'
+	call('HSET', h, self.number, source .. ' ' .. ((is_whole or was_whole) and 1 or 0) .. ' ' ..
+		text(has + #fresh / 16))
+	return DONE
+end
+
+function gatherings.finish(line, g, h)
+	if not call('HGET', h, 'drawn') then
+		set(line, 'gathering', max(0, line.gathering - call('STRLEN', g) / 16))
+		call('HSET', h, 'drawn', 1)
+	end
+end
+
+function gatherings.place(line, from, to, visitor)
+	local l = P .. 'l:' .. line.id
+	if call('ZREM', l, from .. visitor) == 1 and to ~= NONE16 and to >= line.floor then
+		call('ZADD', l, 0, to .. visitor)
+		tell('2', line.id, to, visitor)
+	end
+end
+
+function gatherings.entry()
+	local id, what, which, source, from, ids = arg(), arg(), arg(), arg(), number(), arg()
+	local is_whole, people, key, place = arg() == '1', number(), arg(), arg()
+	local line = line_of(id)
+	if not line then
 		return UNKNOWN
 	end
-	local key = P .. 'g:' .. id .. ':' .. which
-	if is_over then
-		for n = 0, MEMBERS_MAX - 1 do
-			call('DEL', key .. ':' .. n)
-		end
-		return DONE
+	local g, h = P .. 'g:' .. id .. ':' .. which, P .. 'h:' .. id .. ':' .. which
+	if what == '1' then
+		return gatherings.tell(line, g, h, source, from, ids, is_whole)
+	elseif what == '2' then
+		gatherings.finish(line, g, h)
+		set(line, 'drawn', max(line.drawn, people))
+	elseif what == '3' then
+		gatherings.place(line, key, place, ids)
+	else
+		gatherings.finish(line, g, h)
+		call('DEL', g, h)
 	end
-	key = key .. ':' .. self.number
-	if (call('STRLEN', key) + #ids) / 16 > most then
-		return FULL
-	end
-	call('APPEND', key, ids)
 	return DONE
 end
 
@@ -122,9 +171,42 @@ local function view()
 	return table.concat(counts, ' ')
 end
 
+-- Sixteen digits with a bit for each member that has told all.
+function gatherings.whole(h)
+	local nibbles = {}
+	for i = 1, 16 do
+		nibbles[i] = 0
+	end
+	local told = call('HGETALL', h)
+	for i = 1, #told, 2 do
+		local n = tonumber(told[i])
+		if n and sub(told[i + 1], 18, 18) == '1' then
+			local at = 16 - floor(n / 4)
+			nibbles[at] = nibbles[at] + 2 ^ (n % 4)
+		end
+	end
+	for i = 1, 16 do
+		nibbles[i] = format('%x', nibbles[i])
+	end
+	return table.concat(nibbles)
+end
+
+-- Ids of all, from number `from` on; at least one item, which says who has told all.
+function gatherings.read(id, which, from, item)
+	local g = P .. 'g:' .. id .. ':' .. which
+	local mask = gatherings.whole(P .. 'h:' .. id .. ':' .. which)
+	local ids = call('GETRANGE', g, text(16 * from), text(16 * (from + gatherings.page) - 1))
+	local at = 0
+	repeat
+		item('8', id, which, text(from + at), mask, sub(ids, 16 * at + 1, 16 * (at + gatherings.ids_max)))
+		at = at + gatherings.ids_max
+	until 16 * at >= #ids
+	return table.concat({DONE, text(from + #ids / 16), text(call('STRLEN', g) / 16)}, ' ')
+end
+
 -- Sets are read from their end backwards: what is dropped meanwhile stands at their beginning.
 local function read()
-	local id, what, kind, member, from = arg(), arg(), arg(), arg(), number()
+	local id, what, kind, member, from, which = arg(), arg(), arg(), arg(), number(), arg()
 	local line = what ~= '7' and line_of(id)
 	if line == nil then
 		return UNKNOWN
@@ -132,6 +214,9 @@ local function read()
 	local count, sum = 0, text(line and line.counted or 0)
 	local function item(...)
 		pages[#pages + 1] = '0 ' .. table.concat({...}, ' ')
+	end
+	if what == '8' then
+		return gatherings.read(id, which, from, item)
 	end
 	if what == '1' then
 		local items = call('ZREVRANGE', P .. 'x:' .. id, from, from + PAGE_MAX - 1, 'WITHSCORES')

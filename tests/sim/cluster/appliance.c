@@ -215,7 +215,7 @@ static void set_shape(struct appliance *a, uint64_t now)
 
 void appliance_start(struct appliance *a, uint64_t world_ms)
 {
-	const struct member_seams seams = {.ctx = a,
+	struct member_seams seams = {.ctx = a,
 		.answer = answer,
 		.barrier_begin = barrier_begin,
 		.barrier_passed = barrier_passed,
@@ -226,6 +226,14 @@ void appliance_start(struct appliance *a, uint64_t world_ms)
 		.record = record,
 		.resynced = resynced,
 		.code = code};
+	if (a->more) {
+		seams.record = a->more->record;
+		seams.restore = a->more->restore;
+		seams.offer = a->more->offer;
+		seams.offered = a->more->offered;
+		seams.gathered = a->more->gathered;
+		seams.drawn_before = a->more->drawn_before;
+	}
 	struct member_plan plan = {.incarnation = random_next(a->random) | 1,
 		.appliance = a->number,
 		.lines_max = APPLIANCE_LINES,

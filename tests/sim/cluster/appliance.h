@@ -71,6 +71,8 @@ struct appliance {
 	uint64_t *random; // the world's
 	uint64_t heard_ms; // when the store last heard of it with all news in its hands, in the
 			   // world
+	const struct member_seams *more; // of whoever has records and offers, with this for `ctx`;
+					 // NULL: nobody
 	uint32_t resyncs, recordings;
 	uint8_t records[16]; // last byte of record (1, id)
 };

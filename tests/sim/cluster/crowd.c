@@ -219,6 +219,7 @@ static void record(struct crowd *c, struct ledger_entry *e)
 		c->blob[0]++;
 		e->record = (struct ledger_record){.type = (uint8_t)crowd_random(c, 2),
 			.is_conductors = chance(c, 300),
+			.version = (uint32_t)crowd_random(c, 4),
 			.id = (uint32_t)crowd_random(c, 5),
 			.len = (uint32_t)crowd_random(c, sizeof(c->blob) + 1),
 			.bytes = c->blob};
@@ -233,16 +234,28 @@ static void record(struct crowd *c, struct ledger_entry *e)
 			.place = {crowd_random(c, 3) + 1, crowd_random(c, 9), chance(c, 500)}};
 	} else if (what == 2) {
 		e->kind = LEDGER_GATHERED;
-		e->gathered = (struct ledger_gathered){.number = crowd_random(c, 2) + 1,
+		e->gathered = (struct ledger_gathered){
+			.what = chance(c, 80)
+					? (uint8_t)crowd_random(c, LEDGER_GATHERED_WHATS - 1) + 1
+					: LEDGER_GATHERED_TELL,
+			.number = crowd_random(c, 2) + 1,
+			.source = crowd_random(c, 8) == 0,
+			.from = crowd_random(c, 6),
 			.ids = {id(c), id(c)},
 			.count = 2,
-			.max = 12,
-			.is_over = chance(c, 100)};
+			.is_whole = chance(c, 100),
+			.people = crowd_random(c, 9)};
+		if (e->gathered.what == LEDGER_GATHERED_PLACED) {
+			e->gathered.count = 1;
+			e->gathered.key = crowd_random(c, 9);
+			e->gathered.place = crowd_random(c, 9);
+		}
 	} else {
-		const uint8_t whats[] = {
-			LEDGER_NEWS_ENDED, LEDGER_NEWS_LEFT, LEDGER_NEWS_SLOTS, LEDGER_NEWS_RECORD};
+		const uint8_t whats[] = {LEDGER_NEWS_ENDED, LEDGER_NEWS_LEFT, LEDGER_NEWS_SLOTS,
+			LEDGER_NEWS_RECORD, LEDGER_NEWS_GATHERED};
 		e->kind = LEDGER_READ;
-		e->read = (struct ledger_read){.what = whats[crowd_random(c, 4)],
+		e->read = (struct ledger_read){.what = whats[crowd_random(c, 5)],
+			.number = crowd_random(c, 2) + 1,
 			.type = (uint8_t)crowd_random(c, 2),
 			.member = (uint8_t)crowd_random(c, CROWD_MEMBERS),
 			.from = chance(c, 800) ? 0 : crowd_random(c, 70)};

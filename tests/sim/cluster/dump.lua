@@ -47,14 +47,14 @@ local function node(id, is_line)
 	if not is_line then
 		return
 	end
-	local total = tonumber(h.before or 0)
+	local total = tonumber(h.before or 0) + tonumber(h.drawn or 0) + tonumber(h.gathering or 0)
 	for field, value in pairs(h) do
 		total = total + (string.match(field, '^t%d+$') and tonumber(value) or 0)
 	end
 	put('line', id, h.threshold or zero, h.floor or zero, h.rank or 0, h.coming or 0, h.room_ahead or 0,
 		h.ahead or 0, h.crowded or zero, h.crowded_until or 0, h.admitted or 0, h.directs or 0,
 		h.undone or 0, h.ended or 0, h.expired or 0, h.came or 0, total, h.to_rank or 0,
-		h.came_fence or 0, h.counted or 0, h.words or 'ffffffffffffffff ffffffffffffffff 1 0 0 0 0 0 0 0')
+		h.came_fence or 0, h.counted or 0, h.drawn or 0, h.gathering or 0, h.words or 'ffffffffffffffff ffffffffffffffff 1 0 0 0 0 0 0 0')
 	for i, key in ipairs(call('LRANGE', P .. 'w:' .. id, 0, -1)) do
 		put('came', id, i, key)
 	end
@@ -84,6 +84,15 @@ local function node(id, is_line)
 	end
 	for use, place in pairs(hash(P .. 'u:' .. id)) do
 		put('use', id, use, place)
+	end
+	for _, which in ipairs({1, 2}) do -- as crowd.c numbers them
+		for member, told in pairs(hash(P .. 'h:' .. id .. ':' .. which)) do
+			put('told', id, which, member, told)
+		end
+		local ids = call('GET', P .. 'g:' .. id .. ':' .. which) or ''
+		for i = 1, #ids / 16 do
+			put('gathered', id, which, i, string.sub(ids, 16 * i - 15, 16 * i))
+		end
 	end
 	for _, n in ipairs(numbers) do
 		for i, held in ipairs(call('LRANGE', P .. 's:' .. id .. ':' .. n, 0, -1)) do

@@ -69,6 +69,8 @@ void model_fini(struct model *m)
 		free(n->affirmed.at);
 		free(n->left.at);
 		free(n->early.at);
+		for (uint32_t i = 0; i < n->gathered.count; i++)
+			free(n->gathered.at[i].ids.at);
 		free(n->gathered.at);
 		free(n->uses.at);
 		free(n->came_keys.at);

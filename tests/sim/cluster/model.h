@@ -57,8 +57,12 @@ struct model_hold {
 
 struct model_gathered {
 	uint64_t number;
-	uint8_t member;
-	uint64_t count;
+	bool is_drawn;
+	MODEL_LIST(uint64_t) ids;
+	struct {
+		uint64_t source, count;
+		bool has_told, is_whole;
+	} told[LEDGER_MEMBERS_MAX];
 };
 
 struct model_use { // of a code
@@ -85,6 +89,7 @@ struct model_node {
 	uint64_t admitted, directs, undone, ended, expired, came;
 	uint64_t totals[LEDGER_MEMBERS_MAX], before, config[LEDGER_MEMBERS_MAX];
 	uint64_t last[LEDGER_MEMBERS_MAX], counted; // last: slot told of
+	uint64_t drawn, gathering; // people, and ids of what is not drawn
 	MODEL_LIST(struct model_visitor) visitors;
 	MODEL_LIST(struct model_place) present;
 	MODEL_LIST(uint64_t) affirmed; // visitors whose sessions were written back after a loss
@@ -108,7 +113,7 @@ struct model_ending {
 };
 
 struct model_record {
-	uint32_t id, len;
+	uint32_t id, len, version;
 	uint8_t bytes[LEDGER_BLOB_MAX];
 };
 
@@ -185,6 +190,9 @@ void model_view(struct model *m, const struct ledger_entry *entry, struct model_
 uint64_t model_first_held(const struct model *m, const struct model_node *line);
 void model_print_words(struct model_text *text, const struct ledger_words *words);
 void model_claim(struct model *m, const struct ledger_entry *entry, struct model_text *answer);
+enum ledger_verdict model_gathered(struct model *m, const struct ledger_entry *entry);
+void model_read_gathered(struct model *m, const struct model_node *line,
+	const struct ledger_read *read, struct model_text *answer);
 void model_share(struct model *m, const struct ledger_entry *entry, struct model_text *answer);
 
 #define MODEL_ADD(list, value) \

@@ -77,7 +77,7 @@ static void dump_node(const struct model_node *n, struct model_text *t)
 		n->crowded, n->crowded_until_ms, n->admitted, n->directs, n->undone, n->ended);
 	model_print(t, " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, n->expired,
 		n->came, model_total(n), n->threshold_rank, n->came_fence);
-	model_print(t, " %" PRIu64, n->counted);
+	model_print(t, " %" PRIu64 " %" PRIu64 " %" PRIu64, n->counted, n->drawn, n->gathering);
 	model_print_words(t, &n->words);
 	model_print(t, "\n");
 	for (uint32_t i = 0; i < n->came_keys.count; i++)
@@ -149,6 +149,27 @@ static void dump_sets(const struct model_node *n, struct model_text *t)
 	dump_uses(n, t);
 }
 
+static void dump_gathered(const struct model_node *n, struct model_text *t)
+{
+	for (uint32_t i = 0; i < n->gathered.count; i++) {
+		const struct model_gathered *g = &n->gathered.at[i];
+		for (uint32_t j = 0; j < LEDGER_MEMBERS_MAX; j++) {
+			if (g->told[j].has_told)
+				model_print(t,
+					"told %08" PRIx32 " %" PRIu64 " %u %016" PRIx64
+					" %d %" PRIu64 "\n",
+					n->id, g->number, j, g->told[j].source, g->told[j].is_whole,
+					g->told[j].count);
+		}
+		if (g->is_drawn)
+			model_print(
+				t, "told %08" PRIx32 " %" PRIu64 " drawn 1\n", n->id, g->number);
+		for (uint32_t j = 0; j < g->ids.count; j++)
+			model_print(t, "gathered %08" PRIx32 " %" PRIu64 " %u %016" PRIx64 "\n",
+				n->id, g->number, j + 1, g->ids.at[j]);
+	}
+}
+
 static void dump_slots(const struct model_node *n, struct model_text *t)
 {
 	for (uint32_t member = 0; member < LEDGER_MEMBERS_MAX; member++) {
@@ -174,6 +195,7 @@ char *model_dump(const struct model *m)
 		dump_visitors(n, &t);
 		dump_sets(n, &t);
 		dump_slots(n, &t);
+		dump_gathered(n, &t);
 	}
 	return sorted(t.at);
 }

@@ -412,7 +412,7 @@ void model_charge(struct model *m, struct model_node *line, bool is_direct)
 
 uint64_t model_total(const struct model_node *line)
 {
-	uint64_t total = line->before;
+	uint64_t total = line->before + line->drawn + line->gathering;
 	for (uint32_t i = 0; i < LEDGER_MEMBERS_MAX; i++)
 		total += line->totals[i];
 	return total;

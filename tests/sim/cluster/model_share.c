@@ -344,13 +344,18 @@ static enum ledger_verdict record(struct model *m, const struct ledger_entry *e)
 {
 	if (e->record.is_conductors && !m->is_conductor)
 		return LEDGER_STALE;
-	struct model_record r = {.id = e->record.id, .len = e->record.len};
+	struct model_record r = {
+		.id = e->record.id, .len = e->record.len, .version = e->record.version};
 	if (r.len > 0)
 		memcpy(r.bytes, e->record.bytes, r.len);
 	uint32_t index = 0;
 	const uint32_t count = m->records[e->record.type].count;
 	while (index < count && m->records[e->record.type].at[index].id != r.id)
 		index++;
+	const uint32_t was = index < count ? m->records[e->record.type].at[index].version : 0;
+	if (r.version > 0 && r.version < was)
+		return LEDGER_STALE;
+	r.version = r.version > 0 ? r.version : was;
 	if (index == count && r.len > 0 && count >= LEDGER_RECORDS_MAX)
 		return LEDGER_FULL;
 	if (index < count)
@@ -405,34 +410,6 @@ static void code(struct model *m, const struct ledger_entry *e, struct model_tex
 		MODEL_ADD(line->uses, fresh);
 	model_print(answer, "%d %016" PRIx64 " %016" PRIx64 " %d", LEDGER_GRANTED, place.visitor,
 		place.key, place.is_gathered);
-}
-
-static enum ledger_verdict gathered(struct model *m, const struct ledger_entry *e)
-{
-	struct model_node *line = model_line(m, e->line);
-	if (!line)
-		return LEDGER_UNKNOWN;
-	struct model_gathered *mine = NULL;
-	for (uint32_t i = line->gathered.count; i-- > 0;) {
-		struct model_gathered *g = &line->gathered.at[i];
-		if (g->number != e->gathered.number)
-			continue;
-		if (e->gathered.is_over)
-			MODEL_REMOVE(line->gathered, i);
-		else if (g->member == m->self)
-			mine = g;
-	}
-	if (e->gathered.is_over)
-		return LEDGER_DONE;
-	const uint64_t count = (mine ? mine->count : 0) + e->gathered.count;
-	if (count > e->gathered.max)
-		return LEDGER_FULL;
-	const struct model_gathered first = {e->gathered.number, m->self, count};
-	if (mine)
-		mine->count = count;
-	else
-		MODEL_ADD(line->gathered, first);
-	return LEDGER_DONE;
 }
 
 // --- pages: the items from `from` on, last ones first
@@ -518,6 +495,10 @@ static void read_page(struct model *m, const struct ledger_entry *e, struct mode
 		say(answer, LEDGER_UNKNOWN);
 		return;
 	}
+	if (r->what == LEDGER_NEWS_GATHERED) {
+		model_read_gathered(m, line, r, answer);
+		return;
+	}
 	if (r->what == LEDGER_NEWS_ENDED && line->early.count > 0) {
 		qsort(line->early.at, line->early.count, sizeof(*line->early.at), by_expires);
 		for (uint64_t i = r->from; i < line->early.count && i < end; i++, count++)
@@ -577,7 +558,7 @@ void model_share(struct model *m, const struct ledger_entry *entry, struct model
 		[LEDGER_NODE] = set_node,
 		[LEDGER_CORRECTION] = correction,
 		[LEDGER_RECORD] = record,
-		[LEDGER_GATHERED] = gathered,
+		[LEDGER_GATHERED] = model_gathered,
 		[LEDGER_RESTORE] = restore,
 		[LEDGER_RESTORED] = restored,
 		[LEDGER_HOLD] = hold,

@@ -64,6 +64,8 @@ struct appliance {
 	uint32_t published, rooms, released, said;
 	struct shared_room room;
 	uint64_t people;
+	uint32_t draws, draws_gone, draw_version;
+	uint8_t draw[SHARED_DRAW_MAX];
 };
 
 struct cluster {
@@ -115,6 +117,17 @@ static void seam_release(void *ctx, uint32_t line_id, uint64_t people)
 	a->people = people;
 }
 
+static void seam_draw(void *ctx, uint32_t id, uint32_t version, const uint8_t *bytes, uint32_t len)
+{
+	struct appliance *a = ctx;
+	assert_int_equal(id, 5);
+	a->draws += len > 0;
+	a->draws_gone += len == 0;
+	a->draw_version = version;
+	if (len > 0)
+		memcpy(a->draw, bytes, len);
+}
+
 static void seam_say(void *ctx, const char *text)
 {
 	print_message("said: %s\n", text);
@@ -142,6 +155,7 @@ static void start(struct cluster *c, uint32_t i, const struct seal *seal)
 		.keys = seam_keys,
 		.room = seam_room,
 		.release = seam_release,
+		.draw = seam_draw,
 		.say = seam_say};
 	*a = (struct appliance){
 		.cluster = c, .nothing = {.store = {.ops = &nothing_ops}, .secret = NULL}};
@@ -529,6 +543,39 @@ static void damaged_records_are_passed_over(void **state)
 	destroy(c);
 }
 
+// A gathering: nobody can read it, all are told, and what is written back says which version it is.
+static void a_gathering_is_told_sealed(void **state)
+{
+	(void)state;
+	struct cluster *c = create();
+	settle(c);
+	uint8_t bytes[SHARED_DRAW_HEAD + 8] = {0};
+	memcpy(bytes + SHARED_DRAW_HEAD, "the seed", 8);
+	const uint32_t at = c->count;
+	assert_true(shared_put_draw(c->at[c->conductor].shared, 5, 77, bytes, sizeof(bytes)));
+	assert_int_equal(bytes[SHARED_DRAW_HEAD], 0); // wiped
+	assert_int_equal(c->log[at].of.version, 77);
+	assert_null(memmem(c->log[at].bytes, c->log[at].of.len, "the seed", 8));
+	settle(c);
+	for (uint32_t i = 0; i < APPLIANCES; i++) {
+		assert_int_equal(c->at[i].draws, 1);
+		assert_int_equal(c->at[i].draw_version, 77);
+		assert_memory_equal(c->at[i].draw + SHARED_DRAW_HEAD, "the seed", 8);
+	}
+	shared_tell_draws(c->at[2].shared);
+	assert_int_equal(c->at[2].draws, 2);
+	const uint32_t before = c->count;
+	assert_true(shared_restore(c->at[1].shared));
+	uint32_t versions = 0;
+	for (uint32_t i = before; i < c->count; i++)
+		versions += c->log[i].of.version;
+	assert_int_equal(versions, 77); // other records have none
+	assert_true(shared_put_draw(c->at[c->conductor].shared, 5, 0, NULL, 0));
+	settle(c);
+	assert_int_equal(c->at[1].draws_gone, 1);
+	destroy(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -541,6 +588,7 @@ int main(void)
 		cmocka_unit_test(another_key_opens_nothing),
 		cmocka_unit_test(rooms_are_told_and_deleted),
 		cmocka_unit_test(people_are_released_once),
+		cmocka_unit_test(a_gathering_is_told_sealed),
 		cmocka_unit_test(a_loss_is_made_good),
 		cmocka_unit_test(what_is_not_told_again_is_no_more),
 		cmocka_unit_test(damaged_records_are_passed_over),

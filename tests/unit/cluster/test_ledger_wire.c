@@ -77,15 +77,17 @@ static struct ledger_entry largest(uint8_t kind)
 		e.slots.total = (1ull << 53) - 1;
 		break;
 	case LEDGER_GATHERED:
+		e.gathered.what = LEDGER_GATHERED_WHATS - 1;
 		e.gathered.count = LEDGER_IDS_MAX;
-		e.gathered.max = UINT32_MAX;
+		e.gathered.number = e.gathered.from = e.gathered.people = (1ull << 53) - 1;
 		break;
 	case LEDGER_CODE:
 		e.code = (struct ledger_code){LEDGER_CODE_KNOWN, UINT32_MAX,
 			{UINT64_MAX, UINT64_MAX}, UINT64_MAX, {UINT64_MAX, UINT64_MAX, true}};
 		break;
 	case LEDGER_RECORD:
-		e.record = (struct ledger_record){15, true, UINT32_MAX, LEDGER_BLOB_MAX, blob};
+		e.record = (struct ledger_record){
+			15, true, UINT32_MAX, UINT32_MAX, LEDGER_BLOB_MAX, blob};
 		break;
 	case LEDGER_NODE:
 		e.node = (struct ledger_node){
@@ -157,7 +159,9 @@ static void limits_of_the_header_hold(void **state)
 		{.kind = LEDGER_SLOTS},
 		{.kind = LEDGER_SLOTS, .slots = {.count = 1, .total = 1ull << 53}},
 		{.kind = LEDGER_CODE}, {.kind = LEDGER_CODE, .code = {.what = LEDGER_CODE_WHATS}},
-		{.kind = LEDGER_GATHERED, .gathered = {.count = LEDGER_IDS_MAX + 1}},
+		{.kind = LEDGER_GATHERED, .gathered = {.what = 1, .count = LEDGER_IDS_MAX + 1}},
+		{.kind = LEDGER_GATHERED},
+		{.kind = LEDGER_GATHERED, .gathered = {.what = LEDGER_GATHERED_WHATS}},
 		{.kind = LEDGER_RECORD, .record = {.len = LEDGER_BLOB_MAX + 1}},
 		{.kind = LEDGER_RECORD, .record = {.type = 16}},
 		{.kind = LEDGER_RESTORE, .restore = {.final = 1ull << 53}},
@@ -348,7 +352,11 @@ static const struct {
 	{"5 7 16 00000001 00ff", false},
 	{"5 7 15 00000001 00f", false},
 	{"5 7 15 00000001 0g", false},
-	{"5 8 what a newer member says", true},
+	{"0 8 0000001a 77 64 8000000000000001 00000000000000ab00000000000000cd", true},
+	{"0 8 0000001a 77 0 0000000000000000 ", true}, // nobody
+	{"0 8 0000001a 77 0 000000000000000 ", false},
+	{"0 8 0000001a 77 0 0000000000000000 00000000000000ab00", false},
+	{"5 9 what a newer member says", true},
 	{"5 0", false},
 	{"5", false},
 	{"", false},

@@ -213,8 +213,7 @@ static const struct rule_case {
 		"store: redis://a:1\ncluster: {appliance: a1, key_file: /good}" REST
 		", rooms: [{name: a, path: /a, order: window, window: 30s}, {name: b, path: "
 		"/b}]}]\n",
-		"t.yaml:4:77: sites[0].rooms[0].name: 'a' draws places, which one appliance does "
-		"alone; allowed: with a shared store order: arrival and no prequeue\n"},
+		""},
 	{"codes",
 		"store: redis://a:1\ncluster: {appliance: a1, key_file: /good}" REST
 		", rooms: [{name: a, path: /a, lanes: [{name: m, codes: codes.txt}]}]}]\n",

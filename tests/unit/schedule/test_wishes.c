@@ -22,13 +22,6 @@ static struct draws_view draws;
 static struct wishes_input in;
 static struct controller_view line;
 
-// In place of the controller.
-void controller_look(const struct controller *c, uint64_t now_ms, struct controller_view *view)
-{
-	(void)c, (void)now_ms;
-	*view = line;
-}
-
 static int begin(void **state)
 {
 	(void)state;
@@ -40,6 +33,7 @@ static int begin(void **state)
 		.may_gather = true,
 		.event = &event,
 		.draws = &draws,
+		.line = &line,
 		.gathered_max = 9,
 		.salt = (const uint8_t *)"ab",
 		.salt_bytes = 2,
