@@ -40,6 +40,16 @@ struct conductor {
 	bool is_floor_held;
 };
 
+uint64_t conductor_bytes(uint32_t nodes_max)
+{
+	return sizeof(struct conductor) + 2 * nodes_max * sizeof(struct node); // two while set anew
+}
+
+uint64_t conductor_node_bytes(uint32_t left_max)
+{
+	return conductor_line_bytes(left_max) + sizeof(struct pool);
+}
+
 struct conductor *conductor_create(const struct conductor_plan *plan, uint64_t now_ms)
 {
 	struct conductor *c = calloc(1, sizeof(*c));

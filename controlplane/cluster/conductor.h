@@ -72,6 +72,10 @@ struct conductor_status {
 	bool is_floor_held; // because of these
 };
 
+// Bytes of a conductor, and what each line adds, with the node above it. Pure.
+uint64_t conductor_bytes(uint32_t nodes_max);
+uint64_t conductor_node_bytes(uint32_t left_max);
+
 // Returns NULL when memory is short.
 struct conductor *conductor_create(const struct conductor_plan *plan, uint64_t now_ms);
 

@@ -49,6 +49,11 @@ static bool nobody_waits(const struct pool *own, uint64_t ms)
 
 static const struct pool_line pool_line = {count_present, count_ending, nobody_waits};
 
+uint64_t conductor_line_bytes(uint32_t left_max)
+{
+	return sizeof(struct conductor_line) + (left_max + 1ull) * sizeof(struct keyset_node);
+}
+
 struct conductor_line *conductor_line_create(
 	const struct conductor_node *is, uint64_t seed, uint64_t now_ms)
 {

@@ -213,8 +213,11 @@ struct member_sets {
 	struct ended *ended, *left;
 };
 
-// Returns NULL when memory is short. Memory is some 110 bytes for each of known_max, 5 MB besides,
-// and the conductor's.
+// Bytes that member_create() takes; each line adds its conductor_node_bytes(). Pure.
+uint64_t member_bytes(const struct member_plan *plan);
+
+// Returns NULL when memory is short. Memory is some 110 bytes for each of known_max, and 5 MB
+// besides.
 struct member *member_create(const struct member_plan *plan, const struct member_sets *sets,
 	const struct member_seams *seams, uint64_t now_ms);
 

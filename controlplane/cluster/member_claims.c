@@ -122,12 +122,22 @@ static void end(struct member *m, struct member_inside_line *line, const struct 
 		member_loss_end(m, line, claim);
 }
 
+// The ledger finds a session by who has it: where that is not who has the ticket, its end is said
+// apart, before the ticket is given back.
 static void leave(struct member *m, struct member_inside_line *line, const struct claim *claim)
 {
 	m->counters.leave++;
-	struct claim known = *claim;
+	struct claim known = *claim, passed = *claim;
 	if (known.key & GATHER_NUMBER) // no place in the ledger's order yet
 		known.key = 0;
+	if (claim->session != 0 && claim->place != 0) {
+		passed.visitor = claim->place;
+		known.session = 0;
+		if (!member_loss_end(m, line, &passed)) {
+			member_claims_answer(m, claim, CLAIM_REFUSED);
+			return;
+		}
+	}
 	ask(m, line, &known);
 }
 

@@ -300,6 +300,40 @@ static void a_leave_on_a_is_known_on_b(void **state)
 	end(&s);
 }
 
+// A browser with the pass of one visitor and the ticket of another gives both back, wherever each
+// came from, and whether the store is there or not.
+static void a_leave_with_a_pass_of_another(void **state)
+{
+	(void)state;
+	for (int is_cut = 0; is_cut < 2; is_cut++) {
+		struct story s;
+		begin(&s, MEMBER_HOLD);
+		const struct claim_answer holder = direct(&s, &s.a, 11);
+		const uint64_t key = mint(&s, &s.a);
+		run(&s, 500);
+		if (is_cut) {
+			s.network.links[1].cut_until_ms = s.now_ms + 3000;
+			run(&s, 1500);
+			assert_true(status(&s.b).is_away);
+		}
+		const struct claim leave = {.kind = CLAIM_LEAVE,
+			.key = key,
+			.visitor = 21,
+			.session = holder.session,
+			.expires = holder.expires,
+			.place = 11};
+		assert_int_equal(ask(&s, &s.b, leave).verdict, CLAIM_LEFT);
+		assert_int_equal(ask(&s, &s.b, leave).verdict, CLAIM_LEFT); // sent again
+		assert_true(ended_has(s.b.ended, holder.session));
+		run(&s, 4000);
+		assert_true(ended_has(s.a.ended, holder.session));
+		assert_int_equal(model_taken(&s.network.model, line_of(&s)), 0); // its slot is free
+		assert_int_equal(direct(&s, &s.a, 12).verdict, CLAIM_GRANTED);
+		assert_int_equal(called(&s, &s.a, key, 21).verdict, CLAIM_LAPSED);
+		end(&s);
+	}
+}
+
 static void a_decision_is_with_all_at_once(void **state)
 {
 	(void)state;
@@ -531,6 +565,7 @@ int main(void)
 		cmocka_unit_test(who_was_stopped_spends_nothing_late),
 		cmocka_unit_test(an_end_on_a_is_refused_on_b),
 		cmocka_unit_test(a_leave_on_a_is_known_on_b),
+		cmocka_unit_test(a_leave_with_a_pass_of_another),
 		cmocka_unit_test(a_decision_is_with_all_at_once),
 		cmocka_unit_test(records_go_both_ways),
 		cmocka_unit_test(a_store_that_lost_writes_is_told_again),

@@ -321,19 +321,26 @@ static void test_others(void **state)
 	}
 }
 
-// A greeting as it should be, and one reply more.
-static void test_unasked(void **state)
+// What a server says of itself, as it should be, in `text`.
+static void greet(char text[1024])
 {
-	(void)state;
 	static const char info[] = "run_id:0123456789012345678901234567890123456789\r\n"
 				   "master_replid:0123456789012345678901234567890123456789\r\n"
 				   "role:master\r\nloading:0\r\nredis_version:7.0.15\r\n"
 				   "connected_slaves:0\r\nmaster_repl_offset:0\r\n";
-	char text[1024];
-	snprintf(text, sizeof(text),
+	snprintf(text, 1024,
 		"*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n$%zu\r\n%s\r\n*0\r\n"
-		"$40\r\n0123456789012345678901234567890123456789\r\n%s",
-		sizeof(info) - 1, info, "+unasked\r\n");
+		"$40\r\n0123456789012345678901234567890123456789\r\n",
+		sizeof(info) - 1, info);
+}
+
+// A greeting, and one reply more.
+static void test_unasked(void **state)
+{
+	(void)state;
+	char text[1024];
+	greet(text);
+	strcat(text, "+unasked\r\n");
 	pid_t other = redis_pretend("unasked", text, 0);
 	struct config_store store = owner_socket("unasked");
 	struct owner owner;
@@ -343,6 +350,60 @@ static void test_unasked(void **state)
 	assert_non_null(strstr(owner.reason, "nobody asked for"));
 	owner_fini(&owner);
 	redis_stop(other);
+}
+
+#define CHANNEL "$13\r\n" OWNER_CHANNEL "\r\n"
+#define CONFIRMED "*3\r\n$9\r\nsubscribe\r\n" CHANNEL ":1\r\n"
+#define DEEP "*1\r\n*1\r\n*1\r\n"
+
+// Whatever it is sent instead of news, it subscribes again, and batches do not care.
+static void test_nonsense(void **state)
+{
+	(void)state;
+	static const char *const table[] = {
+		"*0\r\n",
+		"*-1\r\n",
+		"*1\r\n$7\r\nmessage\r\n",
+		"*2\r\n$7\r\nmessage\r\n" CHANNEL,
+		"*2\r\n:1\r\n:2\r\n",
+		"*3\r\n:1\r\n:2\r\n:3\r\n",
+		"*3\r\n$-1\r\n$-1\r\n$-1\r\n",
+		"*3\r\n$7\r\nmessage\r\n:1\r\n$1\r\nx\r\n",
+		"*3\r\n$7\r\nmessage\r\n$5\r\nother\r\n$1\r\nx\r\n",
+		"*3\r\n$7\r\nmessage\r\n" CHANNEL "*1\r\n+x\r\n",
+		"*3\r\n$11\r\nunsubscribe\r\n" CHANNEL "$1\r\nx\r\n",
+		"*3\r\n$11\r\nunsubscribe\r\n" CHANNEL ":0\r\n",
+		"*4\r\n$8\r\npmessage\r\n$1\r\n*\r\n" CHANNEL "$1\r\nx\r\n",
+		"+PONG\r\n",
+		"-ERR it is over\r\n",
+		":7\r\n",
+		"$-1\r\n",
+		"$5\r\nhello\r\n",
+		"*1025\r\n",
+		"*2147483647\r\n",
+		"*2147483648\r\n",
+		"*x\r\n",
+		"$x\r\n",
+		"!\r\n",
+		DEEP DEEP DEEP,
+	};
+	char greeting[1024], text[256];
+	greet(greeting);
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		snprintf(text, sizeof(text), "%s%s", CONFIRMED, table[i]);
+		pid_t other = redis_pretend_news("nonsense", greeting, text);
+		struct config_store store = owner_socket("nonsense");
+		struct owner owner;
+		owner_init(&owner, &store, NULL, 0);
+		owner_wait(&owner, &owner.subscribed, 1);
+		for (int ms = 0; ms < 400 && link_status(owner.link)->news_lost_total == 0; ms += 5)
+			owner_run(&owner, 5);
+		if (link_status(owner.link)->news_lost_total == 0 || owner.told > 0)
+			fail_msg("%zu: heard", i);
+		assert_int_equal(owner.lost, 0);
+		owner_fini(&owner);
+		redis_stop(other);
+	}
 }
 
 static void test_drop(void **state)
@@ -549,6 +610,7 @@ int main(void)
 		cmocka_unit_test(test_names_and_db),
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_unasked),
+		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_drop),
 		cmocka_unit_test(test_warnings),
 		cmocka_unit_test(test_failover),
