@@ -27,7 +27,8 @@
 //           go on as they are; nothing is parked (PLACE_OPEN_HOLD)
 //   share   the line's rate, divided by the members that were live, from a bucket that is empty
 //           when the store goes: who is called is granted at home and written back. The threshold
-//           goes on by the rate. Without a rate as hold
+//           goes on by the rate; beyond whom all have counted each calls its own by its share.
+//           Without a rate as hold
 //   open    everybody is granted, and written back
 //   reject  as hold; its owner takes no newcomers while member_line_is_away()
 // What was granted, ended or given back meanwhile is in the ledger before it grants us anything

@@ -10,7 +10,7 @@ import time
 
 import httpx
 import pytest
-from sluice import JSON, Visitor, free_port, room, token, wait_for
+from sluice import JSON, free_port, room, token, wait_for
 from test_cluster import Cluster, Redis, Wanderer, is_inside
 
 pytestmark = [pytest.mark.sockets, pytest.mark.xdist_group("cluster")]
@@ -128,10 +128,17 @@ def test_on_store_loss(two):
     # reject: no newcomer, and no ticket.
     turned = Wanderer(two, "reject")
     wait_for(lambda: "rejected" in turned.get(headers=JSON).text, 3, 0.1)
-    # share: by half of the rate on each, beyond the capacity.
+    # share: by half of the rate on each, beyond the capacity; who finds nobody's turn waits.
     shared = [Wanderer(two, "share", i % 2) for i in range(6)]
-    wait_for(lambda: sum(is_inside(one.get()) for one in shared if not one.passed) * 0
-             + len(sessions(shared)) >= 3, 15, 0.2, otherwise=two.describe)
+    for i, one in enumerate(shared):
+        one.get(sluice=two.all()[i % 2])
+
+    def come_in():
+        for i, one in enumerate(shared):
+            if not one.passed:
+                one.status(two.all()[i % 2])
+        return len(sessions(shared)) == len(shared)
+    wait_for(come_in, 10, 0.1, otherwise=two.describe)
     assert len(sessions(shared)) <= 4 * (time.monotonic() - began) + 2
     # show says which rooms that are.
     for sluice in two.all():
@@ -248,17 +255,19 @@ def test_sentinel_promotes_one_that_has_missed_writes(watched):
     for sluice in two.all():
         view = sluice.show("cluster")
         assert view["epoch"] > epoch and view["over_admitted_max"] == 0
+    late = Wanderer(two, "few")
     for sluice in two.all():
         assert is_inside(lost.get(sluice=sluice)) and is_inside(first.get(sluice=sluice))
-        assert not is_inside(Visitor(sluice).get("/few/"))
+        assert not is_inside(late.get(sluice=sluice))
         assert waits.status(sluice)["position"] == place
         assert behind.status(sluice)["position"] == place + 1
     assert two.all()[0].show("cluster")["over_admitted_max"] == 0
     redis.first.start()  # an old primary, until the sentinel has made it a replica
     time.sleep(0.5)
     assert is_inside(lost.get()) and is_inside(inside.get())
+    assert late.status()["state"] != "admitted"
     lost.leave()
-    wait_for(lambda: is_inside(Wanderer(two, "few").get()), 10, 0.2, otherwise=two.describe)
+    wait_for(lambda: late.status()["state"] == "admitted", 10, 0.2, otherwise=two.describe)
 
 
 def test_health_while_the_store_is_awaited():

@@ -503,6 +503,50 @@ static void a_share_is_a_share(void **state)
 	end(&s);
 }
 
+// Nobody who draws a ticket meanwhile is stuck with it, and they come in in their order.
+static void a_share_is_for_those_who_wait(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_SHARE);
+	s.line.node.limits =
+		(struct pool_limits){.rate_count = 2, .rate_period_ms = 1000, .burst = 1};
+	appliance_kill(&s.a);
+	network_reset(&s.network, 0, s.now_ms);
+	run(&s, 2500);
+	appliance_start(&s.a, s.now_ms);
+	run(&s, 3000);
+	cut(&s);
+	enum { people = 5 };
+	uint64_t keys[people], sessions[people] = {0};
+	for (uint32_t i = 0; i < people; i++) {
+		keys[i] = mint(&s, &s.a);
+		run(&s, 30);
+	}
+	assert_int_equal(direct(&s, &s.a, 99).verdict, CLAIM_REFUSED); // behind them
+	uint32_t inside = 0;
+	for (uint32_t ms = 0; inside < people && ms < 9000; ms += 100) {
+		assert_true(inside <= 1 + (ms + 1500) / 1000); // one a second of two
+		for (uint32_t i = 0; i < people; i++) {
+			if (sessions[i] != 0 || keys[i] >= s.a.rooms[0].line->threshold)
+				continue;
+			const struct claim_answer said = called(&s, &s.a, keys[i], 200 + i);
+			if (said.verdict != CLAIM_GRANTED)
+				break;
+			assert_int_equal(i, inside); // in their order
+			sessions[i] = said.session;
+			inside++;
+		}
+		run(&s, 100);
+	}
+	assert_int_equal(inside, people);
+	run(&s, 12000);
+	assert_false(status(&s.a).is_away);
+	for (uint32_t i = 0; i < people; i++)
+		assert_true(called(&s, &s.b, keys[i], 200 + i).session == sessions[i]);
+	end(&s);
+}
+
 static void a_conflict_ends_what_was_granted_at_home(void **state)
 {
 	(void)state;
@@ -574,6 +618,7 @@ int main(void)
 		cmocka_unit_test(hold_grants_nobody),
 		cmocka_unit_test(open_lets_everybody_in_and_says_so_after),
 		cmocka_unit_test(a_share_is_a_share),
+		cmocka_unit_test(a_share_is_for_those_who_wait),
 		cmocka_unit_test(a_conflict_ends_what_was_granted_at_home),
 		cmocka_unit_test(what_cannot_be_remembered_is_not_asked_for),
 		cmocka_unit_test(the_ring_takes_so_many_and_no_more),
