@@ -19,7 +19,8 @@
 #define BODY "{\"version\":\"" SLUICE_VERSION "\",\"state\":\"starting\",\"waiting_for\":\"store\"}"
 #define ANSWER \
 	"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n" \
-	"Cache-Control: no-store\r\nRetry-After: 2\r\nConnection: close\r\nContent-Length: %zu\r\n" \
+	"Cache-Control: no-store\r\nRetry-After: 2\r\nConnection: close\r\nContent-Length: " \
+	"%zu\r\n" \
 	"\r\n" BODY
 
 struct listening {
@@ -112,8 +113,8 @@ static int open_admin(struct starting *s)
 		{"show", command}, {"room", command}, {"secrets", command}, {"ticket", command},
 		{"draw", command}, {"lane", command}};
 	const char *path = state_path(s->c->state, STATE_ADMIN);
-	const int ret = admin_create(s->c->base, path, commands,
-		sizeof(commands) / sizeof(commands[0]), s, &s->admin);
+	const int ret = admin_create(
+		s->c->base, path, commands, sizeof(commands) / sizeof(commands[0]), s, &s->admin);
 	if (ret < 0)
 		log_error("%s: %s", path, strerror(-ret));
 	return ret;

@@ -64,8 +64,8 @@ void link_conn_close(struct link_conn *conn);
 void link_conn_send(struct link_conn *conn, int argc, const char *const *argv, const size_t *bytes);
 void link_conn_send_raw(struct link_conn *conn, const char *command, size_t bytes);
 
-// Send SUBSCRIBE. From then on there may be messages, before its reply too; it may be sent again, to
-// see whether the peer is alive.
+// Send SUBSCRIBE. From then on there may be messages, before its reply too; it may be sent again,
+// to see whether the peer is alive.
 void link_conn_listen(struct link_conn *conn, const char *channel);
 
 // Send AUTH; without a password nothing, and there is no reply.

@@ -1,6 +1,8 @@
 // A member against the ledger (its model), with a second one beside it: stories of what an
 // appliance of a cluster does, one at a time and nothing at random. What happens when everything
 // happens at once is tests/sim/cluster/sim_cluster.
+//
+// LONG: stories, of one stage.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
