@@ -223,7 +223,9 @@ void member_refused(
 
 bool member_claims_later(struct member *m, const struct claim *claim)
 {
-	const uint64_t due_ms = m->now_ms + MEMBER_LATER_STEP_MS;
+	uint64_t due_ms = m->now_ms + MEMBER_LATER_STEP_MS + m->later_count;
+	if (m->later_count > 0 && m->later[m->later_count - 1].due_ms > due_ms)
+		due_ms = m->later[m->later_count - 1].due_ms;
 	if (m->later_count == MEMBER_LATER_MAX || due_ms > claim->sent_ms + MEMBER_LATER_MS)
 		return false;
 	m->later[m->later_count++] = (struct member_inside_later){*claim, due_ms};
@@ -231,7 +233,7 @@ bool member_claims_later(struct member *m, const struct claim *claim)
 	return true;
 }
 
-// They are put off by the same time, so the first is due first.
+// The first is due first.
 bool member_claims_due(struct member *m, struct claim *claim)
 {
 	if (m->later_count == 0 || m->now_ms < m->later[0].due_ms)

@@ -437,6 +437,82 @@ static void a_goodbye_is_the_last_word(void **state)
 	end(&s);
 }
 
+// --- the rate
+
+struct waiting {
+	uint64_t key, next_ms;
+	uint32_t pending; // 0: none
+	bool is_inside;
+	struct appliance *at;
+};
+
+// Everybody asks as told. Returns how many come in within `ms`.
+static uint32_t serve(struct story *s, struct waiting *people, uint32_t count, uint32_t ms)
+{
+	uint32_t inside = 0;
+	for (uint64_t end_ms = s->now_ms + ms; s->now_ms < end_ms; run(s, STEP_MS)) {
+		for (uint32_t i = 0; i < count; i++) {
+			struct waiting *w = &people[i];
+			struct claim_answer said;
+			if (w->pending && find(w->at, w->pending, &said)) {
+				w->pending = 0;
+				w->is_inside = said.verdict == CLAIM_GRANTED;
+				w->next_ms = s->now_ms + 1000ull * said.poll_after;
+				inside += w->is_inside;
+			}
+			if (w->is_inside || w->pending || s->now_ms < w->next_ms ||
+				w->key >= w->at->rooms[0].line->threshold)
+				continue;
+			w->pending = put(s, w->at,
+				(struct claim){
+					.kind = CLAIM_CALLED, .key = w->key, .visitor = 1000 + i});
+		}
+		s->a.answer_count = s->b.answer_count = 0;
+	}
+	return inside;
+}
+
+// A bucket that holds one person loses what comes in until that one is taken out.
+static void a_rate_is_used(void **state)
+{
+	(void)state;
+	enum { people = 600, seconds = 20 };
+	static const struct {
+		uint32_t rate, burst, share; // of 100
+	} table[] = {{1, 1, 95}, {3, 1, 93}, {5, 1, 92}, {10, 1, 88}, {20, 1, 75}, {5, 2, 98},
+		{20, 2, 95}, {20, 20, 98}};
+	static struct waiting at[people];
+	for (size_t n = 0; n < sizeof(table) / sizeof(table[0]); n++) {
+		struct story s;
+		begin(&s, MEMBER_HOLD);
+		s.line.node.present_max = 1024;
+		s.line.node.limits = (struct pool_limits){.rate_count = table[n].rate,
+			.rate_period_ms = 1000,
+			.burst = table[n].burst};
+		appliance_kill(&s.a);
+		appliance_kill(&s.b);
+		network_reset(&s.network, 0, s.now_ms);
+		network_reset(&s.network, 1, s.now_ms);
+		run(&s, 3000);
+		appliance_start(&s.a, s.now_ms);
+		appliance_start(&s.b, s.now_ms);
+		run(&s, 3000);
+		for (uint32_t i = 0; i < people; i++) {
+			at[i] = (struct waiting){.at = i % 2 ? &s.a : &s.b};
+			at[i].key = mint(&s, at[i].at);
+			if (i % 10 == 0)
+				run(&s, STEP_MS);
+		}
+		serve(&s, at, people, 5000);
+		const uint32_t inside = serve(&s, at, people, 1000 * seconds);
+		const uint32_t most = table[n].rate * seconds;
+		print_message("%u/s, burst %u: %u of %u\n", table[n].rate, table[n].burst, inside,
+			most);
+		assert_in_range(inside, most * table[n].share / 100, most + table[n].burst);
+		end(&s);
+	}
+}
+
 // --- the store away
 
 static void cut(struct story *s)
@@ -617,6 +693,7 @@ int main(void)
 		cmocka_unit_test(a_store_that_lost_writes_is_told_again),
 		cmocka_unit_test(a_name_is_one_appliances),
 		cmocka_unit_test(a_goodbye_is_the_last_word),
+		cmocka_unit_test(a_rate_is_used),
 		cmocka_unit_test(hold_grants_nobody),
 		cmocka_unit_test(open_lets_everybody_in_and_says_so_after),
 		cmocka_unit_test(a_share_is_a_share),
