@@ -61,8 +61,9 @@ struct ranks;
 #define MEMBER_LATE_MS 1000u // an older claim has been given up by its worker
 #define MEMBER_LATER_MAX 128u // called whose answer is put off, since their turn is near
 #define MEMBER_LATER_MS 700u // after it was sent, a claim is put off no longer
-#define MEMBER_LATER_STEP_MS 20u // the ledger is asked again after this, and a ms for each who is
-				 // put off: fewer than a thousand times a second
+#define MEMBER_LATER_STEP_MS \
+	20u // the ledger is asked again after this, and a ms for each who is
+	    // put off: fewer than a thousand times a second
 #define MEMBER_SYNC_MS 200u // default: between batches when there is nothing to say
 #define MEMBER_AWAY_MS 1000u // without a reply for longer the store is away
 #define MEMBER_HOLD_MS 200u // a reply that takes longer: nothing is parked

@@ -506,8 +506,8 @@ static void a_rate_is_used(void **state)
 		serve(&s, at, people, 5000);
 		const uint32_t inside = serve(&s, at, people, 1000 * seconds);
 		const uint32_t most = table[n].rate * seconds;
-		print_message("%u/s, burst %u: %u of %u\n", table[n].rate, table[n].burst, inside,
-			most);
+		print_message(
+			"%u/s, burst %u: %u of %u\n", table[n].rate, table[n].burst, inside, most);
 		assert_in_range(inside, most * table[n].share / 100, most + table[n].burst);
 		end(&s);
 	}
