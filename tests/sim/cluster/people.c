@@ -399,7 +399,7 @@ uint32_t people_usable(const struct people *p)
 		bool is_usable = false;
 		for (uint32_t i = 0; v->session != 0 && i < p->network->link_count; i++) {
 			const struct appliance *a = p->network->links[i].appliance;
-			is_usable |= a->state == APPLIANCE_UP && !a->is_leaving &&
+			is_usable |= appliance_serves(a) &&
 				     p->now_ms < a->heard_ms + LEDGER_LIVE_MS &&
 				     appliance_now(a, p->now_ms) < v->expires * 1000ull &&
 				     !ended_has(a->ended, v->session);

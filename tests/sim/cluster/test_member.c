@@ -254,6 +254,32 @@ static void a_skewed_batch_is_granted_nothing(void **state)
 	end(&s);
 }
 
+// The store's clock goes back while nobody is there who would know; cluster time does not.
+static void a_clock_that_nobody_saw_go_back(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	run(&s, 5000);
+	const uint64_t seen_ms = s.network.model.seen_ms;
+	appliance_kill(&s.a);
+	appliance_kill(&s.b);
+	network_reset(&s.network, 0, s.now_ms);
+	network_reset(&s.network, 1, s.now_ms);
+	s.network.clock_ms -= 3600000;
+	s.a.is_clock_set = s.b.is_clock_set = false; // nor do their own clocks
+	s.a.clock_ms = s.b.clock_ms = -7200000;
+	run(&s, 3000);
+	appliance_start(&s.a, s.now_ms);
+	appliance_start(&s.b, s.now_ms);
+	run(&s, 4000);
+	assert_false(status(&s.a).is_skewed || status(&s.b).is_skewed);
+	assert_true(s.network.model.seen_ms >= seen_ms);
+	assert_true(s.network.model.seen_ms <= seen_ms + 8000);
+	assert_int_equal(direct(&s, &s.a, 11).verdict, CLAIM_GRANTED);
+	end(&s);
+}
+
 static void who_was_stopped_spends_nothing_late(void **state)
 {
 	(void)state;
@@ -684,6 +710,7 @@ int main(void)
 		cmocka_unit_test(a_lost_reply_changes_nothing),
 		cmocka_unit_test(a_reply_that_cannot_be_read_is_none),
 		cmocka_unit_test(a_skewed_batch_is_granted_nothing),
+		cmocka_unit_test(a_clock_that_nobody_saw_go_back),
 		cmocka_unit_test(who_was_stopped_spends_nothing_late),
 		cmocka_unit_test(an_end_on_a_is_refused_on_b),
 		cmocka_unit_test(a_leave_on_a_is_known_on_b),
