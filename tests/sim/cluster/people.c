@@ -255,12 +255,25 @@ static void live(struct people *p, struct person *v)
 	}
 }
 
+// Of a session that the store has lost nobody knows when who granted it has died, or left, since.
+// Its slot counts as taken; its ticket is as good as unused.
+static bool is_forgotten(struct people *p, const struct person *v)
+{
+	return p->network->model.epoch != v->granted_epoch &&
+	       appliance_of(p, v->granted_at)->born_ms != v->granted_born_ms;
+}
+
 static void enter(struct people *p, struct person *v, const struct claim_answer *answer)
 {
 	PEOPLE_CHECK(p, answer->session != 0);
 	PEOPLE_CHECK(p, !v->has_left);
-	if (v->has_session && p->is_bounded)
-		PEOPLE_CHECK(p, answer->session == v->session);
+	if (v->has_session && p->is_bounded && answer->session != v->session)
+		PEOPLE_CHECK(p, is_forgotten(p, v));
+	if (!v->has_session || answer->session != v->session) {
+		v->granted_at = v->at;
+		v->granted_born_ms = appliance_of(p, v->at)->born_ms;
+		v->granted_epoch = p->network->model.epoch;
+	}
 	p->twice += v->has_session && answer->session != v->session;
 	p->granted += !v->has_session;
 	if (!v->has_session && chance(p, p->plan.ends_early))
