@@ -6,8 +6,10 @@ of the time stamp counter, in turns that took something in. nginx serves polls o
 the worker's core, in turns with sluice, which stands still meanwhile.
 
 Whatever else happens on the machine only ever adds cycles. So there are many short windows, spread
-over the whole run, all modes and nginx in turns: the best window of a mode is what the program
-costs, and the median of all is said beside it.
+over the whole run, all modes and nginx in turns: the best window of a figure is what the program
+costs, and the median of all is said beside it. Polls whose token is computed and polls whose token
+is remembered are asked of one process, window after window, so that both have the same minutes and
+the same luck with addresses.
 """
 import contextlib
 import functools
@@ -24,11 +26,12 @@ from world import BUILD, Failure, children_of, cores, ending_with_us, folder, \
     go_first, rss_kb, shop, sluice, those_taken
 
 TAKES = "takes about four minutes"
-ROUNDS = 6  # in each, every mode has its turn
-WINDOWS = 5  # of a turn
+ROUNDS = 7  # in each, every mode has its turn
+WINDOWS = 5  # of each of its figures, in a turn
 WINDOW_S = 0.15
 NGINX_S = 0.5
 WARM_S = 0.2
+CHANGE_S = 0.1  # in which every flow has polled again
 FLOWS = 10_000
 WINDOW = 256  # flows with something under way: what keeps the bursts full
 LOST_MAX = 0.01  # of the answers: frames are lost where something else takes a core for a while
@@ -39,15 +42,17 @@ ROOM = {"capacity": 1, "session": "1h"}  # one is inside; everybody else waits
 QUICK = {"ROUNDS": 1, "WINDOWS": 2, "WINDOW_S": 0.1, "NGINX_S": 0.2, "FLOWS": 1000,
          "IDLE_FLOWS": 10_000}
 
-# Figure, mode of the generator, counter of the items; and what share of the items is to have had
-# its token computed, and remembered: else it is not what is measured.
+# A mode of the generator, the counter of its items, and its figures: of each, what the generator is
+# told before a window of it, and what nearly all of the items then are, else it is not what is
+# measured.
 MODES = (
-    ("mac", "polls", ("worker", "polls"), {"checked": 0.99}),
-    ("remembered", "remembered", ("worker", "polls"), {"remembered": 0.99}),
-    ("connection", "connections", ("worker", "polls"), {}),
-    ("arrival", "arrivals", ("worker", "tickets"), {}),
-    ("syn", "syn", ("tcp", "syn_answered"), {}),
+    ("polls", ("worker", "polls"), {"mac": (signal.SIGUSR2, "checked"),
+                                    "remembered": (signal.SIGUSR1, "remembered")}),
+    ("connections", ("worker", "polls"), {"connection": None}),
+    ("arrivals", ("worker", "tickets"), {"arrival": None}),
+    ("syn", ("tcp", "syn_answered"), {"syn": None}),
 )
+SHARE_MIN = 0.99
 
 
 def run():
@@ -58,24 +63,25 @@ def run():
 
 def busy(at, shop_port):
     """Windows of all modes in turns, those of polls in pairs with nginx."""
-    samples = {name: [] for name, *_ in MODES}
+    samples = {name: [] for *_, figures in MODES for name in figures}
     pairs, failures = [], {}
     answer_bytes = size_of_an_answer(at, shop_port)
     with suite_peers.nginx(at, answer_bytes, cores()[-1]) as nginx:
         for _ in range(ROUNDS):
-            for mode in MODES:
+            for mode, counter, figures in MODES:
                 try:
                     with appliance(at, shop_port, 20 * FLOWS) as one, \
-                            generator(at, mode[1], FLOWS, one) as child:
-                        windows = visit(one, child, *mode)
-                        if mode[0] == "mac":
+                            generator(at, mode, FLOWS, one) as child:
+                        windows = visit(one, child, counter, figures)
+                        if mode == "polls":
                             theirs = beside(at, one, child, nginx)
                 except Failure as failure:  # something else took a core: the others still count
-                    failures[mode[0]] = failure
+                    failures.update(dict.fromkeys(figures, failure))
                     continue
-                samples[mode[0]] += windows
-                if mode[0] == "mac":
-                    pairs.append((statistics.median(w["cycles"] for w in windows), theirs))
+                for name in figures:
+                    samples[name] += windows[name]
+                if mode == "polls":
+                    pairs.append((statistics.median(w["cycles"] for w in windows["mac"]), theirs))
     yield from those_taken(*(summary(name, samples[name], failures) for name in samples),
                            ratio(pairs, failures))
 
@@ -162,15 +168,26 @@ def sample(one, counter):
             "checked": delta["worker", "tokens"] / delta[counter]}
 
 
-def visit(one, child, name, mode, counter, shares):
-    """The windows of one turn of a mode."""
-    time.sleep(WARM_S)
-    windows = [sample(one, counter) for _ in range(WINDOWS)]
+def window_of(one, child, counter, name, told):
+    """A window of a figure, for which the generator may have to be told something."""
+    if told:
+        child.send_signal(told[0])
+        time.sleep(CHANGE_S)
+    window = sample(one, counter)
     if child.poll() is not None:
-        raise Failure(f"packets: {mode}: {child.stderr.read().strip()}")
-    for kind, share in shares.items():
-        if min(window[kind] for window in windows) < share:
-            raise Failure(f"{name}: of the tokens, not all were {kind}")
+        raise Failure(f"packets: {name}: {child.stderr.read().strip()}")
+    if told and window[told[1]] < SHARE_MIN:
+        raise Failure(f"{name}: of the tokens, not all were {told[1]}")
+    return window
+
+
+def visit(one, child, counter, figures):
+    """The windows of one turn of a mode, its figures one after the other, again and again."""
+    windows = {name: [] for name in figures}
+    time.sleep(WARM_S)
+    for _ in range(WINDOWS):
+        for name, told in figures.items():
+            windows[name].append(window_of(one, child, counter, name, told))
     return windows
 
 

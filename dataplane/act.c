@@ -109,7 +109,7 @@ static void decide_item(struct worker *w, struct item *item, struct decision *de
 		.appliance = (uint8_t)atomic_load_explicit(&words->appliance, memory_order_relaxed),
 		.now_ms = w->now_ms,
 		.now_s = w->now_s,
-		.fresh_visitor = random_u64(w->random),
+		.fresh_visitor = request->route == GATE_ROUTE_STATUS ? 0 : random_u64(w->random),
 		.random = random_u32(w->random)};
 	decide(&input, decision);
 	assert(decision->action != DECIDE_CLAIM || !item->answer_is_late);

@@ -8,8 +8,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#if defined(__SSE4_2__)
+#include <nmmintrin.h>
+#endif
 
-#define STEP (2 * sizeof(uint64_t))
+#define LANES 4u // sums that do not wait for each other
+#define STEP (LANES * sizeof(uint64_t))
 
 struct entry {
 	struct model model;
@@ -19,6 +23,7 @@ struct entry {
 struct recall {
 	uint64_t version; // of the map that all models were read by
 	uint32_t missed; // polls of no model
+	size_t guess; // for model_cookie(): of the poll read last
 	struct {
 		uint32_t tags[RECALL_WAYS]; // 0: none is there
 		uint32_t next; // the way that the next one takes
@@ -43,19 +48,38 @@ void recall_destroy(struct recall *recall)
 	free(recall);
 }
 
-// Never 0. Two sums, so that one does not wait for the other.
+// A sum, and one more word.
+#if defined(__SSE4_2__)
+static inline uint64_t mix(uint64_t sum, uint64_t word)
+{
+	return _mm_crc32_u64(sum, word);
+}
+#else
+static inline uint64_t mix(uint64_t sum, uint64_t word)
+{
+	sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	return sum ^ sum >> 32;
+}
+#endif
+
+static inline void mix_step(uint64_t sums[LANES], const char *at)
+{
+	uint64_t words[LANES];
+	memcpy(words, at, STEP);
+	for (unsigned i = 0; i < LANES; i++)
+		sums[i] = mix(sums[i], words[i]);
+}
+
+// Never 0.
 static uint32_t tag_of(struct span text)
 {
-	const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
-	uint64_t words[2], a = text.len, b = odd;
-	for (size_t left = text.len; left >= STEP; left -= STEP) {
-		memcpy(words, text.at + left - STEP, STEP);
-		a = (a ^ words[0]) * odd;
-		b = (b ^ words[1]) * odd;
-	}
-	memcpy(words, text.at, STEP); // what is left, and some of it again
-	a = (a ^ words[0] ^ (b ^ words[1]) >> 32) * odd;
-	return (uint32_t)(a >> 32) | 1;
+	uint64_t sums[LANES] = {text.len, 1, 2, 3};
+	for (size_t left = text.len; left >= STEP; left -= STEP)
+		mix_step(sums, text.at + left - STEP);
+	mix_step(sums, text.at); // what is left, and some of it again
+	for (unsigned i = 1; i < LANES; i++)
+		sums[0] = mix(sums[0], sums[i]);
+	return (uint32_t)sums[0] | 1;
 }
 
 static bool is_poll(struct span in)
@@ -84,7 +108,7 @@ bool recall_read(struct recall *recall, uint64_t version, struct span in,
 	trace->tag = 0;
 	if (!is_poll(in))
 		return false;
-	trace->cookie_at = model_cookie(in);
+	trace->cookie_at = model_cookie(in, recall->guess);
 	if (trace->cookie_at < STEP)
 		return false;
 	trace->tag = tag_of((struct span){in.at, trace->cookie_at});
@@ -94,6 +118,7 @@ bool recall_read(struct recall *recall, uint64_t version, struct span in,
 		if (recall->sets[set].tags[way] != trace->tag ||
 			!model_read(&entry->model, in, trace->cookie_at, limits, head))
 			continue;
+		recall->guess = in.len - trace->cookie_at;
 		gate_request_again(&entry->request, head, scratch, request);
 		return true;
 	}

@@ -85,6 +85,13 @@ static void ends_at(struct crowd *crowd, const struct crowd_member *member, int6
 		admission->ended_us = time_us;
 }
 
+// No session is held for certain once its pass has run out: whether its visitor came to say so or
+// not, and also when an answer has taken the cookie back.
+static void end_session(struct crowd *crowd, const struct crowd_member *member)
+{
+	ends_at(crowd, member, safe_end_us(crowd, member));
+}
+
 // Over, for the reason that `count` counts.
 static void end_visit(struct crowd *crowd, uint32_t id, uint64_t *count)
 {
@@ -97,9 +104,7 @@ static void end_visit(struct crowd *crowd, uint32_t id, uint64_t *count)
 	if (member->twin != CROWD_NOBODY) // it goes on by itself; this one may come again
 		crowd->members[member->twin].twin = CROWD_NOBODY;
 	member->twin = CROWD_NOBODY;
-	if (member->pass.is_set) // the latest until which it is held for certain, if nothing ended
-				 // it
-		ends_at(crowd, member, safe_end_us(crowd, member));
+	end_session(crowd, member);
 	if (crowd->plan->forever) {
 		const double pause_s = 2 * random_share(&crowd->random) * crowd->plan->over_s;
 		set_step(member, CROWD_AWAY);
@@ -221,6 +226,7 @@ void visit_unfinished(struct crowd *crowd, uint32_t id)
 {
 	struct crowd_member *member = &crowd->members[id];
 	end_presence(crowd, member);
+	end_session(crowd, member);
 	if (!member->is_tab && member->step != CROWD_OVER && member->step != CROWD_AWAY)
 		crowd->tally->unfinished++;
 	talk_end(crowd, id);

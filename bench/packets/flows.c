@@ -21,7 +21,7 @@ struct flow {
 	uint16_t port;
 	uint8_t state; // enum flow_state
 	uint8_t tickets; // drawn so far
-	uint8_t turn; // counts the polls: which ticket
+	uint8_t turn; // which ticket
 	uint8_t unacked; // full segments taken and not acknowledged
 	bool is_ready;
 };
@@ -41,6 +41,7 @@ struct flows {
 	uint32_t first, queued, under_way;
 	uint32_t now_ms;
 	uint64_t random;
+	bool keeps; // see flows_keep()
 	struct head arrival, poll;
 	char cookie[80]; // "sluice-t-ROOM="
 	struct flows_tally tally;
@@ -73,7 +74,6 @@ static uint8_t tickets_wanted(const struct plan *plan)
 	switch (plan->mode) {
 	case PLAN_POLLS:
 		return 2;
-	case PLAN_REMEMBERED:
 	case PLAN_CONNECTIONS:
 	case PLAN_IDLE:
 		return 1;
@@ -165,9 +165,10 @@ static void ask(struct flows *f, uint32_t index)
 	struct flow *flow = &f->flows[index];
 	bool draws = flow->tickets < tickets_wanted(&f->plan) || f->plan.mode == PLAN_ARRIVALS;
 	struct head *head = draws ? &f->arrival : &f->poll;
+	flow->turn = (uint8_t)(flow->turn + !f->keeps);
 	if (head->ticket_at)
-		memcpy(head->text + head->ticket_at,
-			f->tickets[index][flow->turn++ % flow->tickets], TICKET_BYTES);
+		memcpy(head->text + head->ticket_at, f->tickets[index][flow->turn % flow->tickets],
+			TICKET_BYTES);
 	flow->state = FLOW_ASKED;
 	say(f, index, WIRE_PSH | WIRE_ACK, (struct span){head->text, head->len});
 }
@@ -194,6 +195,11 @@ void flows_begin(struct flows *f, uint32_t now_ms, unsigned budget)
 		else
 			ask(f, index);
 	}
+}
+
+void flows_keep(struct flows *f, bool keeps)
+{
+	f->keeps = keeps;
 }
 
 static void close_flow(struct flows *f, uint32_t index)

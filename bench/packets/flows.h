@@ -33,6 +33,9 @@ void flows_destroy(struct flows *flows);
 // Let flows begin what they may, at most `budget` of them. `now_ms` of any clock.
 void flows_begin(struct flows *flows, uint32_t now_ms, unsigned budget);
 
+// Whether flows with two tickets show the same one as last time from now on, or the other one.
+void flows_keep(struct flows *flows, bool keeps);
+
 // Take a segment from the server.
 void flows_take(struct flows *flows, const struct wire_segment *segment);
 

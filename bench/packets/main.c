@@ -2,7 +2,8 @@
 //
 // A process of its own, so that the server is the real program and pays for everything it would pay
 // for; net_memif carries frames between the two without a kernel in between. Prints `warm` when all
-// flows stand, measures from then on, and ends with one line of JSON.
+// flows stand, measures from then on, and ends with one line of JSON. SIGUSR1 makes polls keep to
+// one ticket, SIGUSR2 alternate again.
 
 #include "bench/packets/flows.h"
 
@@ -32,12 +33,14 @@ struct device {
 	uint64_t dropped; // frames that the device did not take
 };
 
-static volatile sig_atomic_t is_ended;
+static volatile sig_atomic_t is_ended, keeps;
 
 static void on_signal(int signal)
 {
-	(void)signal;
-	is_ended = 1;
+	if (signal == SIGUSR1 || signal == SIGUSR2)
+		keeps = signal == SIGUSR1;
+	else
+		is_ended = 1;
 }
 
 static void flush(struct device *d)
@@ -135,6 +138,7 @@ static bool meet(struct device *d, struct flows *flows)
 static void turn(struct device *d, struct flows *flows, uint32_t *mended_ms)
 {
 	uint32_t now = now_ms();
+	flows_keep(flows, keeps);
 	flows_begin(flows, now, BURST);
 	flush(d);
 	receive(d, flows);
@@ -219,6 +223,8 @@ int main(int argc, char **argv)
 		return 2;
 	signal(SIGTERM, on_signal);
 	signal(SIGINT, on_signal);
+	signal(SIGUSR1, on_signal);
+	signal(SIGUSR2, on_signal);
 	int ret = start_eal(&plan);
 	if (ret < 0 || (ret = open_device(&device)) < 0) {
 		fprintf(stderr, "packets: %s: %s\n", plan.device, strerror(-ret));

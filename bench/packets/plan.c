@@ -8,13 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const modes[] = {
-	"polls", "remembered", "connections", "arrivals", "syn", "idle", NULL};
+static const char *const modes[] = {"polls", "connections", "arrivals", "syn", "idle", NULL};
 
 static bool usage(void)
 {
 	fprintf(stderr,
-		"usage: packets --mode polls|remembered|connections|arrivals|syn|idle\n"
+		"usage: packets --mode polls|connections|arrivals|syn|idle\n"
 		"               --device DEVICE --server ADDRESS:PORT --arrival FILE --poll FILE\n"
 		"               [--room NAME] [--flows N] [--window N] [--seconds S] [--core "
 		"CORE]\n"

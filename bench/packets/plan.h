@@ -9,8 +9,8 @@
 #define PLAN_HEAD_MAX 1400u // a request fits one segment
 
 enum plan_mode {
-	PLAN_POLLS, // keep-alive; each flow alternates between its two tickets
-	PLAN_REMEMBERED, // keep-alive; each flow has one ticket
+	PLAN_POLLS, // keep-alive; each flow alternates between its two tickets, or keeps to one:
+		    // flows_keep()
 	PLAN_CONNECTIONS, // a connection for each poll
 	PLAN_ARRIVALS, // keep-alive; each request draws a ticket and gets the page
 	PLAN_SYN, // SYNs from everywhere, nothing more

@@ -402,9 +402,11 @@ struct ledger_batch {
 // LEDGER_RECOVER_MS have passed and every live member has sent LEDGER_RESTORED in this epoch. Then
 // all buckets are empty, all quotas of the period used up, and if a member that the ledger
 // remembers (it has not said goodbye) is not among them, or is another incarnation than it
-// remembers, whatever was free in a line or pool with a capacity counts as taken for the longest
-// session of the tree (`lost`), since it may have granted as much; where that is without limit
-// nothing was promised. Leases end.
+// remembers, the capacity of a line or pool less the sessions that were written back, and not ended
+// since, counts as taken for the longest session of the tree (`lost`): as much may have been
+// granted to it. A session in the book that nobody writes back frees no slot: its end may be among
+// what was lost, and the slot be another's since. Where capacity is without limit nothing was
+// promised. Leases end.
 enum ledger_batch_verdict {
 	LEDGER_BATCH_TAKEN = 1,
 	LEDGER_BATCH_NAME,

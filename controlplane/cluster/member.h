@@ -297,7 +297,8 @@ struct member_line_view {
 	uint64_t heard_ms; // when
 	uint64_t passed; // visitors forwarded uncounted
 	uint32_t admitted_over_max; // the most that `taken` was ever seen above the capacity in
-				    // force; 0 unless something is wrong
+				    // force; 0 unless something is wrong. Not looked at while
+				    // lost writes are made good: then `taken` is no count
 };
 bool member_look_line(const struct member *m, uint32_t line_id, struct member_line_view *view);
 

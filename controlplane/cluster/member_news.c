@@ -86,7 +86,11 @@ void member_news_view(struct member *m, uint32_t line_id, const struct ledger_vi
 	line->view = *view;
 	line->view_ms = m->now_ms;
 	const uint32_t capacity = line->is.node.limits.capacity;
-	if (capacity > 0 && view->taken > capacity && view->taken - capacity > line->over_max)
+	// While writes that were lost are made good, `taken` is more than those inside: the end of
+	// a session comes back later than the session, and from somebody else.
+	const bool is_exact = !m->reply.is_recovering && view->lost == 0;
+	if (is_exact && capacity > 0 && view->taken > capacity &&
+		view->taken - capacity > line->over_max)
 		line->over_max = view->taken - capacity;
 	if (!m->is_resyncing)
 		return; // news are ahead of it

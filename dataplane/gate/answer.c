@@ -13,6 +13,7 @@
 
 #define DATE_BYTES 29u
 #define REFUSAL_BYTES_MAX 1024u // of a body
+#define STATUS_ROOM_BYTES (STATUS_JSON_BYTES_MAX + WRITER_NUMBER_BYTES_MAX + 4) // and its length
 static_assert(PAGE_BODY_BYTES_MAX + PAGE_CSP_BYTES_MAX + ANSWER_FIELDS_BYTES_MAX + 2048 <
 		      ANSWER_BYTES_MAX,
 	"head and page fit");
@@ -76,8 +77,6 @@ static const struct refusal *refusal_of(unsigned code)
 static struct span reason_of(unsigned code)
 {
 	switch (code) {
-	case 200:
-		return SPAN("OK");
 	case 202:
 		return SPAN("Accepted");
 	case 204:
@@ -113,6 +112,13 @@ static void put_number_field(struct writer *w, struct span name, uint64_t n)
 	writer_span(w, SPAN("\r\n"));
 }
 
+static void put_retry_after(struct writer *w, uint32_t seconds)
+{
+	writer_span(w, SPAN("Retry-After: "));
+	writer_number(w, seconds);
+	writer_span(w, SPAN("\r\n"));
+}
+
 static void put_hsts(struct writer *w, uint32_t seconds)
 {
 	if (seconds > 0)
@@ -126,19 +132,28 @@ size_t answer_hsts(uint32_t seconds, char *out)
 	return (size_t)(w.at - out);
 }
 
-// The status line and what every answer has.
-static void put_head(
-	struct writer *w, unsigned code, bool is_lasting, const struct answer_frame *frame)
+// Up to the date. Nearly all answers are 200: that is written at once.
+static void put_status_line(struct writer *w, unsigned code)
 {
+	if (code == 200)
+		return writer_span(w, SPAN("HTTP/1.1 200 OK\r\nDate: "));
 	writer_span(w, SPAN("HTTP/1.1 "));
 	writer_number(w, code);
 	writer_char(w, ' ');
 	writer_span(w, reason_of(code));
 	writer_span(w, SPAN("\r\nDate: "));
+}
+
+// The status line and what every answer has.
+static void put_head(
+	struct writer *w, unsigned code, bool is_lasting, const struct answer_frame *frame)
+{
+	put_status_line(w, code);
 	writer_span(w, (struct span){frame->date, DATE_BYTES});
-	writer_span(w, SPAN("\r\n"));
-	writer_span(w, is_lasting ? SPAN("Cache-Control: public, max-age=31536000, immutable\r\n")
-				  : SPAN("Cache-Control: no-store\r\n"));
+	if (is_lasting)
+		writer_span(w, SPAN("\r\nCache-Control: public, max-age=31536000, immutable\r\n"));
+	else
+		writer_span(w, SPAN("\r\nCache-Control: no-store\r\n"));
 	if (frame->is_secure && frame->site)
 		put_hsts(w, frame->site->hsts_s);
 	if (frame->close)
@@ -147,11 +162,9 @@ static void put_head(
 		writer_span(w, SPAN("Connection: keep-alive\r\n"));
 }
 
-static void put_body(
-	struct writer *w, struct span type, struct span body, const struct answer_frame *frame)
+// A body, and its length, which follows its type.
+static void put_sized(struct writer *w, struct span body, const struct answer_frame *frame)
 {
-	writer_span(w, SPAN("Content-Type: "));
-	writer_span(w, type);
 	writer_span(w, SPAN("\r\nContent-Length: "));
 	writer_number(w, body.len);
 	writer_span(w, SPAN("\r\n\r\n"));
@@ -161,7 +174,8 @@ static void put_body(
 
 static void put_json(struct writer *w, struct span json, const struct answer_frame *frame)
 {
-	put_body(w, SPAN("application/json"), json, frame);
+	writer_span(w, SPAN("Content-Type: application/json"));
+	put_sized(w, json, frame);
 }
 
 static void put_refusal_json(
@@ -197,8 +211,8 @@ static void put_refusal_html(
 	writer_span(&body, SPAN("</p>\n<p lang=\"ja\">"));
 	writer_span(&body, refusal->japanese);
 	writer_span(&body, SPAN("</p>\n</html>\n"));
-	put_body(w, SPAN("text/html; charset=utf-8"), (struct span){text, (size_t)(body.at - text)},
-		frame);
+	writer_span(w, SPAN("Content-Type: text/html; charset=utf-8"));
+	put_sized(w, (struct span){text, (size_t)(body.at - text)}, frame);
 }
 
 static void put_refusal(
@@ -270,12 +284,26 @@ size_t answer_refusal(unsigned status, bool wants_json, const struct answer_fram
 	return (size_t)(w.at - out);
 }
 
+// It is rendered where it stays if its length has three digits, as nearly always; else it moves.
 static void put_status_json(struct writer *w, const struct decision *decision,
 	const struct gate_room *room, const struct answer_frame *frame)
 {
-	char text[STATUS_JSON_BYTES_MAX];
-	size_t len = status_json(&decision->status, room, text);
-	put_json(w, (struct span){text, len}, frame);
+	const struct span blank = SPAN("\r\n\r\n");
+	if (frame->is_head) {
+		char text[STATUS_JSON_BYTES_MAX];
+		const size_t unseen = status_json(&decision->status, room, text);
+		return put_json(w, (struct span){text, unseen}, frame);
+	}
+	writer_span(w, SPAN("Content-Type: application/json\r\nContent-Length: "));
+	assert((size_t)(w->end - w->at) >= STATUS_ROOM_BYTES);
+	char *at = w->at + 3 + blank.len;
+	const size_t len = status_json(&decision->status, room, at);
+	const unsigned digits = writer_digits(len);
+	if (digits != 3)
+		memmove(w->at + digits + blank.len, at, len);
+	writer_number(w, len);
+	writer_span(w, blank);
+	w->at += len;
 }
 
 static void put_page_fields(struct writer *w, const struct page *page)
@@ -295,7 +323,7 @@ static void put_queue(struct writer *w, const struct decision *decision,
 	const struct page_view view = {
 		.status = status, .site = request->site, .room = room, .kind = status->state};
 	put_page_fields(w, page);
-	put_number_field(w, SPAN("Retry-After: "), status->poll_after);
+	put_retry_after(w, status->poll_after);
 	put_field(w, SPAN("Sluice-State: "), status_told(status->state));
 	if (request->wants_json)
 		put_status_json(w, decision, room, frame);
@@ -320,7 +348,7 @@ static void put_invitation(struct writer *w, const struct decision *decision,
 	put_page_fields(w, page);
 	writer_span(w, SPAN("Referrer-Policy: same-origin\r\n")); // the address may have a code
 	if (decision->outcome == CODE_guarded)
-		put_number_field(w, SPAN("Retry-After: "), decision->status.poll_after);
+		put_retry_after(w, decision->status.poll_after);
 	if (request->wants_json)
 		put_json(w, (struct span){json, answer_code_json(decision->outcome, room, json)},
 			frame);
@@ -333,7 +361,7 @@ static void put_welcome(struct writer *w, const struct decision *decision,
 	const struct gate_request *request, const struct answer_frame *frame)
 {
 	if (request->wants_json) {
-		put_number_field(w, SPAN("Retry-After: "), decision->status.poll_after);
+		put_retry_after(w, decision->status.poll_after);
 		put_status_json(w, decision, request->room, frame);
 		return;
 	}
@@ -447,7 +475,7 @@ static void put_rest(struct writer *w, const struct decision *decision,
 	case DECIDE_WELCOME:
 		return put_welcome(w, decision, request, frame);
 	case DECIDE_STATUS:
-		put_number_field(w, SPAN("Retry-After: "), decision->status.poll_after);
+		put_retry_after(w, decision->status.poll_after);
 		return put_status_json(w, decision, request->room, frame);
 	case DECIDE_UNKNOWN:
 		writer_span(w, SPAN("WWW-Authenticate: Sluice\r\n"));
@@ -477,7 +505,7 @@ static void put_rest(struct writer *w, const struct decision *decision,
 		return writer_span(
 			w, SPAN("Referrer-Policy: no-referrer\r\nContent-Length: 0\r\n\r\n"));
 	case DECIDE_UNAVAILABLE:
-		put_number_field(w, SPAN("Retry-After: "), decision->status.poll_after);
+		put_retry_after(w, decision->status.poll_after);
 		break;
 	case DECIDE_METHOD:
 		put_field(w, SPAN("Allow: "), allowed(request->route));
@@ -493,6 +521,13 @@ static void put_rest(struct writer *w, const struct decision *decision,
 		request->wants_json || is_endpoint(request->route), frame);
 }
 
+// Whether answer_fields() has anything to say.
+static bool has_fields(const struct decision *decision, const struct answer_frame *frame)
+{
+	return decision->sets_ticket || decision->sets_pass || decision->clears_ticket ||
+	       decision->clears_pass || (frame->stale && frame->stale->count > 0);
+}
+
 size_t answer_render(const struct decision *decision, const struct gate_request *request,
 	const struct answer_frame *frame, char *out)
 {
@@ -500,7 +535,7 @@ size_t answer_render(const struct decision *decision, const struct gate_request 
 	struct writer w = {out, out + ANSWER_BYTES_MAX};
 	const bool is_asset = decision->answer == DECIDE_ASSET;
 	put_head(&w, code_of(decision, request), is_asset, frame);
-	if (!is_asset) // which is for everybody
+	if (!is_asset && has_fields(decision, frame)) // an asset is for everybody
 		w.at += answer_fields(decision, request, frame, w.at);
 	put_rest(&w, decision, request, frame);
 	return (size_t)(w.at - out);

@@ -71,9 +71,9 @@ static bool is_named(struct span taken, struct span name)
 
 // The first value of a parameter.
 static uint32_t collect_query(
-	struct span target, struct span name, enum token_kind kind, struct carried *found)
+	struct span query, struct span name, enum token_kind kind, struct carried *found)
 {
-	for (struct span query = query_of(target); query.at;) {
+	while (query.at) {
 		struct span taken = parameter_take(&query);
 		if (!is_named(taken, name) || taken.len == name.len)
 			continue;
@@ -90,10 +90,11 @@ uint32_t carry_collect(const struct http_head *head, const struct gate_room *roo
 	uint32_t count = 0;
 	count += collect_field(head, HTTP_FIELD_sluice_ticket, TOKEN_TICKET, found + count);
 	count += collect_field(head, HTTP_FIELD_sluice_pass, TOKEN_PASS, found + count);
-	count += collect_query(head->target, ticket_parameter, TOKEN_TICKET, found + count);
-	if (room->lane_count > 0)
-		count += collect_query(
-			head->target, lane_parameter, TOKEN_INVITATION, found + count);
+	const struct span query = query_of(head->target);
+	if (query.at)
+		count += collect_query(query, ticket_parameter, TOKEN_TICKET, found + count);
+	if (query.at && room->lane_count > 0)
+		count += collect_query(query, lane_parameter, TOKEN_INVITATION, found + count);
 	uint32_t end = count + GATE_COOKIES_MAX;
 	struct cookie_walk walk = cookie_walk(head);
 	struct cookie cookie;

@@ -410,6 +410,7 @@ static bool claim_move(struct decide_view *v)
 
 static void decide_newcomer(struct decide_view *v)
 {
+	assert(v->in->fresh_visitor != 0);
 	if (claim_move(v))
 		return;
 	const struct token newcomer = {.kind = TOKEN_TICKET, .visitor = v->in->fresh_visitor};

@@ -75,7 +75,8 @@ struct decide_input {
 	uint64_t now_ms; // cluster time
 	uint32_t now_s; // the same in whole seconds
 	uint64_t fresh_visitor; // random, another one for every call, also for one request: a claim
-				// that went unanswered may still be granted
+				// that went unanswered may still be granted. 0 for a status poll,
+				// which draws nothing
 	uint32_t random; // for jitter
 };
 

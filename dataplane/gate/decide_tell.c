@@ -117,5 +117,6 @@ void decide_tell(struct decide_view *v, enum status_state state, const struct to
 	status->ahead = rank > called ? rank - called : 0;
 	status->poll_after = decide_tell_poll_after(v, status->ahead);
 	estimate(v, status);
-	status->progress = progress(v, status, ticket->issued);
+	if (!decide_tell_is_poll(v)) // a page shows it
+		status->progress = progress(v, status, ticket->issued);
 }

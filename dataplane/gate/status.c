@@ -65,7 +65,10 @@ size_t status_json(const struct status *status, const struct gate_room *room, ch
 		writer_span(&w, SPAN(",\"ahead_min\":"));
 		writer_number(&w, status->ahead_min);
 	}
-	writer_span(&w, status->exact ? SPAN(",\"exact\":true") : SPAN(",\"exact\":false"));
+	if (status->exact)
+		writer_span(&w, SPAN(",\"exact\":true"));
+	else
+		writer_span(&w, SPAN(",\"exact\":false"));
 	put_eta(&w, status);
 	writer_span(&w, SPAN(",\"poll_after\":"));
 	put_number(&w, status->poll_after, STATUS_UNKNOWN);
@@ -80,7 +83,10 @@ size_t status_json(const struct status *status, const struct gate_room *room, ch
 	writer_span(&w, SPAN(",\"now\":"));
 	put_number(&w, status->now, STATUS_UNKNOWN);
 	writer_span(&w, SPAN(",\"message\":"));
-	writer_span(&w, room->message_json.len > 0 ? room->message_json : SPAN("null"));
+	if (room->message_json.len > 0)
+		writer_span(&w, room->message_json);
+	else
+		writer_span(&w, SPAN("null"));
 	writer_char(&w, '}');
 	return (size_t)(w.at - out);
 }

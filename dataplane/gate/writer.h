@@ -46,12 +46,19 @@ static inline void writer_grouped(struct writer *w, uint64_t n, struct span betw
 	}
 }
 
+// How many digits `n` has: as many as its bits come to, 1233 / 4096 being just above log10(2), or
+// one more.
 static inline unsigned writer_digits(uint64_t n)
 {
-	unsigned count = 1;
-	for (; n >= 10000; n /= 10000)
-		count += 4;
-	return count + (n >= 10) + (n >= 100) + (n >= 1000);
+#define E(zeros) 1##zeros##u
+	static const uint64_t least[] = {0, E(0), E(00), E(000), E(0000), E(00000), E(000000),
+		E(0000000), E(00000000), E(000000000), E(0000000000), E(00000000000),
+		E(000000000000), E(0000000000000), E(00000000000000), E(000000000000000),
+		E(0000000000000000), E(00000000000000000), E(000000000000000000),
+		E(0000000000000000000)};
+#undef E
+	const unsigned bits = 64 - (unsigned)__builtin_clzll(n | 1), count = bits * 1233 >> 12;
+	return count + (n >= least[count]);
 }
 
 // `n` in decimal: two digits a division, from the last on.

@@ -3,7 +3,8 @@
 // just this value, and whatever the model's head says of itself is said again. Nothing in a head
 // depends on cookies: neither how it is delimited nor whether it is refused.
 //
-// model_cookie() looks from the end, where most browsers put their cookies. It need not find the
+// model_cookie() looks from the end, where most browsers put their cookies, and many just as far
+// from it. It need not find the
 // field that counts: it only has to find the same place in the model and in what is of it.
 
 #include "dataplane/http/model.h"
@@ -62,8 +63,11 @@ static size_t find_last(struct span in)
 }
 #endif
 
-size_t model_cookie(struct span in)
+size_t model_cookie(struct span in, size_t guess)
 {
+	const size_t line = guess + cookie_start.len; // from its LF to the end
+	if (line <= in.len && in.at[in.len - line] == '\n' && is_cookie(in, in.len - line))
+		return in.len - guess;
 	size_t at = find_last(in);
 	return at < in.len ? at + cookie_start.len : in.len;
 }

@@ -23,9 +23,10 @@ struct model {
 	struct http_head head; // its spans mean nothing
 };
 
-// Where the value of the last line that is called Cookie begins, spelled as browsers do; in.len if
-// there is none.
-size_t model_cookie(struct span in);
+// Where the value of a line that is called Cookie begins, spelled as browsers do: of the one whose
+// value begins `guess` before the end, as in a head that was read before, if there is one; else of
+// the last one. Returns in.len if there is none.
+size_t model_cookie(struct span in, size_t guess);
 
 // Make a model of a head that http_request_read() has read.
 //   cookie_at  model_cookie() of the head's bytes

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "drivers/span.h"
 
@@ -17,6 +18,18 @@ uint64_t checksum_sum(struct span bytes);
 
 // The same, copying them in the same pass to where none of them lies.
 uint64_t checksum_copy(void *to, struct span from);
+
+// The sum of a few 32-bit words, such as a header has.
+static inline uint64_t checksum_words(const void *at, unsigned count)
+{
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < count; i++) {
+		uint32_t word;
+		memcpy(&word, (const char *)at + i * sizeof(word), sizeof(word));
+		sum += word;
+	}
+	return sum;
+}
 
 // The sum of a pseudo-header (RFC 9293 3.1, RFC 8200 8.1).
 //   from, to  IPv6, or IPv4 mapped: the mapping adds 0xffff, which is nothing (RFC 1071 2)

@@ -111,7 +111,7 @@ static void read_ipv4(const struct net_port_plan *port, struct span bytes,
 		leave(f, protocol, span_from(bytes, head));
 		return;
 	}
-	if (!checked.ip && !checksum_is_good(checksum_sum((struct span){bytes.at, head}))) {
+	if (!checked.ip && !checksum_is_good(checksum_words(bytes.at, (unsigned)head / 4))) {
 		drop(f, NET_ip_bad_checksum);
 		return;
 	}
@@ -125,13 +125,11 @@ static void read_ipv4(const struct net_port_plan *port, struct span bytes,
 	}
 	f->hop_limit = (uint8_t)bytes.at[8];
 	f->body = span_from(bytes, head);
-	f->class = class_of(protocol, f->body);
 	if (protocol == IPPROTO_TCP)
-		read_segment(checked.l4, f, s);
-	else if (protocol == IPPROTO_ICMP)
+		return read_segment(checked.l4, f, s);
+	leave(f, protocol, f->body);
+	if (protocol == IPPROTO_ICMP)
 		f->kind = FRAME_IS_ICMP;
-	else
-		leave(f, protocol, f->body);
 }
 
 // Groups that hosts without routing functions are in: all nodes, and those of solicited nodes.

@@ -63,10 +63,13 @@ static uint64_t write_header(const struct tcp_out *out, uint8_t *at)
 		htonl(head / 4 << 28 | (uint32_t)out->flags << 16 | out->window), 0};
 	static_assert(sizeof(words) == TCP_HEADER_BYTES, "RFC 9293 3.1");
 	memcpy(at, words, sizeof(words));
-	uint64_t sum = checksum_copy(
-		at + sizeof(words), (struct span){(const char *)out->options, out->option_bytes});
-	for (unsigned i = 0; i < 4; i++)
-		sum += words[i];
+	uint64_t sum = checksum_words(words, 4);
+	for (unsigned i = 0; i < out->option_bytes; i += 4) {
+		uint32_t word;
+		memcpy(&word, out->options + i, sizeof(word));
+		memcpy(at + sizeof(words) + i, &word, sizeof(word));
+		sum += word;
+	}
 	return sum;
 }
 

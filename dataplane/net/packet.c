@@ -46,12 +46,8 @@ static void write_ipv4(const struct packet *p, uint8_t *at)
 		htons(DONT_FRAGMENT), htons((uint16_t)(p->hop_limit << 8 | p->protocol))};
 	memcpy(head + 6, p->from + 12, 4);
 	memcpy(head + 8, p->to + 12, 4);
-	if (!p->port->fills_ip) {
-		uint64_t sum = 0;
-		for (unsigned i = 0; i < 10; i++)
-			sum += head[i];
-		head[5] = checksum_finish(sum);
-	}
+	if (!p->port->fills_ip)
+		head[5] = checksum_finish(checksum_words(head, FRAME_IPV4_BYTES / 4));
 	memcpy(at, head, sizeof(head));
 }
 

@@ -30,7 +30,9 @@ def shop():
 
 @pytest.fixture
 def appliance(shop):
-    rooms = [room(capacity=CAPACITY, rate=f"{RATE}/s", session="10s", claim="20s")]
+    # Sessions outlast the patience of a visitor, 30 s: a TCP of its own that was killed tells nobody
+    # who has no more to send.
+    rooms = [room(capacity=CAPACITY, rate=f"{RATE}/s", session="60s", claim="80s")]
     sluice = Sluice(shop, rooms=rooms, top={"connections": 4000, "connections_per_source": 4000})
     yield sluice.start()
     sluice.destroy()

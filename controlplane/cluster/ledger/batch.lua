@@ -156,6 +156,9 @@ if is_lost then
 	meta.recovering, meta.missing, meta.since = 1, 0, raw
 	meta.conductor, meta.conductor_is, meta['until'] = MEMBERS_NONE, '', 0
 	meta.writes = max(meta.writes, writes)
+	for _, id in ipairs(call('SMEMBERS', P .. 'lines')) do
+		call('DEL', P .. 'i:' .. id)
+	end
 end
 meta.run = run
 if is_lost or cursor > meta.news then

@@ -173,6 +173,7 @@ local function refuse_pass(line, session, expires, known)
 	call('ZADD', P .. 'x:' .. line.id, text(expires), session)
 	local news = tell('1', line.id, session, text(expires))
 	if known then
+		affirm_no_more(line, known.visitor)
 		known.state = ENDING
 		move_end(line, known, expires)
 		call('ZADD', P .. 'ending', text(news), line.id .. known.visitor .. session)
@@ -265,6 +266,7 @@ local function taken_again(line, known)
 		if is_later then
 			move_end(line, known, claim.expires)
 		end
+		affirm(line, claim.visitor)
 		return DONE
 	end
 	if not is_later or claim.expires <= now_s then
@@ -277,6 +279,7 @@ local function taken_again(line, known)
 	known.state = ACTIVE -- it seemed to be over
 	move_end(line, known, claim.expires)
 	give(line, -1)
+	affirm(line, claim.visitor)
 	return DONE
 end
 
@@ -297,6 +300,7 @@ local function taken()
 	enter_session(line, is_over and OVER or ACTIVE, claim.expires)
 	if not is_over then
 		give(line, -1)
+		affirm(line, claim.visitor)
 	end
 	return DONE
 end

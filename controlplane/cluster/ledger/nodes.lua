@@ -81,6 +81,28 @@ local function give(line, count)
 	end
 end
 
+-- Sessions that members have written back since writes were lost, and that nobody has ended since.
+local function affirm(line, visitor)
+	if meta.recovering == 1 then
+		call('SADD', P .. 'i:' .. line.id, visitor)
+	end
+end
+
+local function affirm_no_more(line, visitor)
+	if meta.recovering == 1 then
+		call('SREM', P .. 'i:' .. line.id, visitor)
+	end
+end
+
+local function affirmed(node)
+	local count = node.is_line and
+		call('ZINTERCARD', 2, P .. 'i:' .. node.id, P .. 'e:' .. node.id) or 0
+	for _, kid in ipairs(node.kids) do
+		count = count + affirmed(kid)
+	end
+	return count
+end
+
 -- The slot of a visitor's session is free; the ticket stays used until floor has passed it.
 local function end_slot(line, visitor, r)
 	call('ZREM', P .. 'e:' .. line.id, visitor)
@@ -187,7 +209,9 @@ local function keep_time(node)
 	end
 end
 
--- After a recovery, at the first look: nothing in the buckets, and what may have been granted is.
+-- After a recovery, at the first look: nothing in the buckets, and what may have been granted is. A
+-- session in the book that nobody who is there has written back may have been ended, and its slot
+-- given to somebody whom a missing member remembers: only the affirmed are known to hold theirs.
 local function reconcile(node, longest_s)
 	if node.epoch == meta.epoch or meta.recovering == 1 or is_skewed then
 		return
@@ -201,7 +225,7 @@ local function reconcile(node, longest_s)
 	end
 	local until_ms = meta.recovered + longest_s * 1000 + SKEW_MS
 	if meta.missing == 1 and node.capacity > 0 and now < until_ms then
-		set(node, 'lost', max(0, node.capacity - node.taken))
+		set(node, 'lost', max(0, node.capacity - affirmed(node)))
 		set(node, 'lost_until', until_ms)
 	end
 end

@@ -23,14 +23,20 @@ static bool is_same(const struct stream_address *a, const struct stream_address 
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
+bool tcp_is_of(const struct tcp_conn *c, const struct stream_address *local,
+	const struct stream_address *peer)
+{
+	return c->state != TCP_FREE && is_same(&c->stream.peer, peer) &&
+	       is_same(&c->stream.local, local);
+}
+
 struct tcp_conn *tcp_find(const struct tcp *t, uint64_t hash, const struct stream_address *local,
 	const struct stream_address *peer)
 {
 	uint32_t at = 0, index;
 	while (flows_next(t->flows, hash, &at, &index)) {
-		struct tcp_conn *c = &t->conns[index];
-		if (is_same(&c->stream.peer, peer) && is_same(&c->stream.local, local))
-			return c;
+		if (tcp_is_of(&t->conns[index], local, peer))
+			return &t->conns[index];
 	}
 	return NULL;
 }

@@ -138,6 +138,10 @@ static inline uint16_t tcp_first_window(const struct tcp *t)
 	return t->plan.receive_max < UINT16_MAX ? (uint16_t)t->plan.receive_max : UINT16_MAX;
 }
 
+// Whether a connection is the flow's, and is not over.
+bool tcp_is_of(const struct tcp_conn *c, const struct stream_address *local,
+	const struct stream_address *peer);
+
 // The connection of a flow; NULL: none.
 struct tcp_conn *tcp_find(const struct tcp *t, uint64_t hash, const struct stream_address *local,
 	const struct stream_address *peer);

@@ -74,7 +74,8 @@ static void put_payload(
 	const struct tcp_written *written = &t->written;
 	if (len == written->bytes && offset + len == queue->bytes) {
 		out->part_count = written->count;
-		memcpy(out->parts, written->parts, written->count * sizeof(out->parts[0]));
+		for (unsigned i = 0; i < written->count; i++)
+			out->parts[i] = written->parts[i];
 	} else {
 		out->part_count =
 			chunks_at(&t->send_chunks, queue, offset, len, out->parts, TCP_PARTS_MAX);

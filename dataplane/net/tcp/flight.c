@@ -175,7 +175,9 @@ void flight_drop(const struct tcp_conn *c, struct tcp_work_send *s)
 	unsigned gone = 0;
 	for (; gone < s->run_count && !tcp_after(flight_end(c, s, gone), c->snd_una); gone++)
 		count(s, &s->runs[gone], s->runs[gone].from - flight_end(c, s, gone));
-	if (gone > 0)
+	if (gone == s->run_count)
+		s->run_count = 0;
+	else if (gone > 0)
 		remove_at(s, 0, gone);
 	if (s->run_count > 0) {
 		count(s, &s->runs[0], s->runs[0].from - c->snd_una);

@@ -76,7 +76,8 @@ uint64_t flows_hash(const struct tcp_flows *flows, const struct stream_address *
 {
 	uint64_t words[TUPLE_WORDS_MAX];
 	unsigned count = tuple_words(local, peer, 0, words);
-	return siphash_words_13(flows->key, words, count);
+	return count == 2 ? siphash_words_13(flows->key, words, 2) // IPv4, unrolled
+			  : siphash_words_13(flows->key, words, count);
 }
 
 static uint16_t tag_of(uint64_t hash)

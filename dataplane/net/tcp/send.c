@@ -364,7 +364,8 @@ bool send_acked(struct tcp *t, struct tcp_conn *c, const struct tcp_segment *seg
 	const bool opens = s->is_persisting && c->snd_wnd > 0;
 	if (opens)
 		end_persist(c, s);
-	output_all(t, c, work);
+	if (s->lost > 0 || output_unsent(c, s) > 0)
+		output_all(t, c, work);
 	send_due_set(t, c, s, acked > 0 || opens);
 	if ((c->flags & TCP_CONN_WAS_HIGH) && output_unsent(c, s) == 0) {
 		c->flags &= (uint16_t)~TCP_CONN_WAS_HIGH;

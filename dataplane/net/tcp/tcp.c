@@ -147,7 +147,7 @@ void tcp_turn(struct tcp *t, uint64_t now_us, struct stream_event *events, int e
 }
 
 // Returns what seems to be the connection, or NULL.
-static const struct tcp_conn *prefetch_conn(const struct tcp *t, uint64_t hash)
+static struct tcp_conn *prefetch_conn(const struct tcp *t, uint64_t hash)
 {
 	uint32_t at = 0, index;
 	if (!flows_next(t->flows, hash, &at, &index))
@@ -183,30 +183,42 @@ static uint64_t tuple_of(uint64_t hash)
 }
 
 // What is to be looked at for each segment of a burst, all of them a step further at a time.
-static void prefetch_all(const struct tcp *t, const uint64_t *hashes, unsigned count)
+//   seen  what seem to be their connections; NULL: none
+static void prefetch_all(
+	const struct tcp *t, const uint64_t *hashes, struct tcp_conn **seen, unsigned count)
 {
-	const struct tcp_conn *known[TCP_BURST_MAX];
 	uint64_t strangers[TCP_BURST_MAX];
-	unsigned known_count = 0, stranger_count = 0;
+	unsigned stranger_count = 0;
 	for (unsigned i = 0; i < count; i++) {
-		known[known_count] = prefetch_conn(t, hashes[i]);
-		if (known[known_count])
-			known_count++;
-		else
+		seen[i] = prefetch_conn(t, hashes[i]);
+		if (!seen[i])
 			strangers[stranger_count++] = tuple_of(hashes[i]);
 	}
-	for (unsigned i = 0; i < known_count; i++)
-		prefetch_work(t, known[i]);
-	for (unsigned i = 0; i < known_count; i++)
-		prefetch_queue(t, known[i]);
+	for (unsigned i = 0; i < count; i++)
+		if (seen[i])
+			prefetch_work(t, seen[i]);
+	for (unsigned i = 0; i < count; i++)
+		if (seen[i])
+			prefetch_queue(t, seen[i]);
 	for (unsigned step = 0; step < WAIT_STEPS; step++)
 		for (unsigned i = 0; i < stranger_count; i++)
 			wait_prefetch(t->waits, strangers[i], step);
 }
 
-static void take_segment(struct tcp *t, uint64_t hash, const struct tcp_segment *segment)
+// The connection of a segment, most likely the one that was seen before the burst began: it may
+// have ended since, and another one have begun.
+static struct tcp_conn *conn_of(const struct tcp *t, uint64_t hash, struct tcp_conn *seen,
+	const struct tcp_segment *segment)
 {
-	struct tcp_conn *c = tcp_find(t, hash, &segment->local, &segment->peer);
+	return seen && tcp_is_of(seen, &segment->local, &segment->peer)
+		       ? seen
+		       : tcp_find(t, hash, &segment->local, &segment->peer);
+}
+
+static void take_segment(
+	struct tcp *t, uint64_t hash, struct tcp_conn *seen, const struct tcp_segment *segment)
+{
+	struct tcp_conn *c = conn_of(t, hash, seen, segment);
 	if (c) {
 		input_segment(t, c, segment);
 		return;
@@ -220,14 +232,15 @@ unsigned tcp_input(struct tcp *t, const struct tcp_segment *segments, unsigned c
 {
 	assert(count <= TCP_BURST_MAX);
 	uint64_t hashes[TCP_BURST_MAX];
+	struct tcp_conn *seen[TCP_BURST_MAX];
 	unsigned taken = 0;
 	for (unsigned i = 0; i < count; i++) {
 		hashes[i] = flows_hash(t->flows, &segments[i].local, &segments[i].peer);
 		flows_prefetch(t->flows, hashes[i]);
 	}
-	prefetch_all(t, hashes, count);
+	prefetch_all(t, hashes, seen, count);
 	while (taken < count && t->event_count + (int)INPUT_EVENTS_MAX <= t->input_max) {
-		take_segment(t, hashes[taken], &segments[taken]);
+		take_segment(t, hashes[taken], seen[taken], &segments[taken]);
 		taken++;
 	}
 	tcp_count_many(t, TCP_segments_in, taken);

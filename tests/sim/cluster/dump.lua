@@ -74,6 +74,9 @@ local function node(id, is_line)
 	for _, place in ipairs(call('ZRANGEBYLEX', P .. 'c:' .. id, '[' .. (h.floor or zero), '+')) do
 		put('used', id, place)
 	end
+	for _, visitor in ipairs(call('SMEMBERS', P .. 'i:' .. id)) do
+		put('affirmed', id, visitor)
+	end
 	for _, place in ipairs(call('ZRANGE', P .. 'l:' .. id, 0, -1)) do
 		put('left', id, place)
 	end

@@ -66,6 +66,7 @@ void model_fini(struct model *m)
 	for (struct model_node *n = m->nodes; n < m->nodes + MODEL_NODES_MAX; n++) {
 		free(n->visitors.at);
 		free(n->present.at);
+		free(n->affirmed.at);
 		free(n->left.at);
 		free(n->early.at);
 		free(n->gathered.at);
@@ -177,6 +178,8 @@ static void look_for_losses(struct model *m, const struct ledger_batch *b)
 		m->conductor = LEDGER_MEMBERS_MAX;
 		m->conductor_is = m->until_ms = 0;
 		m->writes = b->writes > m->writes ? b->writes : m->writes;
+		for (uint32_t i = 0; i < MODEL_NODES_MAX; i++)
+			m->nodes[i].affirmed.count = 0;
 	}
 	snprintf(m->run, sizeof(m->run), "%s", b->run);
 	if (is_lost || b->cursor > m->news) {

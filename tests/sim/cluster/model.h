@@ -87,6 +87,7 @@ struct model_node {
 	uint64_t last[LEDGER_MEMBERS_MAX], counted; // last: slot told of
 	MODEL_LIST(struct model_visitor) visitors;
 	MODEL_LIST(struct model_place) present;
+	MODEL_LIST(uint64_t) affirmed; // visitors whose sessions were written back after a loss
 	MODEL_LIST(struct model_place) left;
 	MODEL_LIST(struct model_ended) early;
 	MODEL_LIST(struct model_slots) slots[LEDGER_MEMBERS_MAX];

@@ -220,6 +220,23 @@ static bool has_early(const struct model_node *line, uint64_t session)
 	return false;
 }
 
+static void affirm_no_more(struct model *m, struct model_node *line, uint64_t visitor)
+{
+	for (uint32_t i = 0; i < line->affirmed.count && m->is_recovering; i++) {
+		if (line->affirmed.at[i] == visitor) {
+			MODEL_REMOVE(line->affirmed, i);
+			return;
+		}
+	}
+}
+
+static void affirm(struct model *m, struct model_node *line, uint64_t visitor)
+{
+	affirm_no_more(m, line, visitor);
+	if (m->is_recovering)
+		MODEL_ADD(line->affirmed, visitor);
+}
+
 // Its pass is refused until then; a slot that it holds is free when all know that.
 static void refuse_pass(struct model *m, struct model_node *line, uint64_t session,
 	uint32_t expires, struct model_visitor *known)
@@ -241,6 +258,7 @@ static void refuse_pass(struct model *m, struct model_node *line, uint64_t sessi
 			MODEL_REMOVE(m->endings, i);
 	}
 	const struct model_ending ending = {news, known->visitor, session, line->id};
+	affirm_no_more(m, line, known->visitor);
 	known->state = MODEL_ENDING;
 	known->expires = expires;
 	MODEL_ADD(m->endings, ending);
@@ -320,6 +338,7 @@ static enum ledger_verdict taken_again(struct model *m, struct model_node *line,
 		known->key = claim->key;
 	if (known->state == MODEL_ACTIVE) {
 		known->expires = is_later ? claim->expires : known->expires;
+		affirm(m, line, claim->visitor);
 		return LEDGER_DONE;
 	}
 	if (!is_later || claim->expires <= m->now_ms / 1000)
@@ -331,6 +350,7 @@ static enum ledger_verdict taken_again(struct model *m, struct model_node *line,
 	}
 	known->state = MODEL_ACTIVE; // it seemed to be over
 	known->expires = claim->expires;
+	affirm(m, line, claim->visitor);
 	return LEDGER_DONE;
 }
 
@@ -350,6 +370,8 @@ static void taken(struct model *m, struct model_node *line, const struct ledger_
 		drop_present(line, claim->key, claim->visitor);
 		MODEL_ADD(line->visitors, v);
 	}
+	if (!is_over)
+		affirm(m, line, claim->visitor);
 	say(answer, LEDGER_DONE);
 }
 

@@ -141,6 +141,8 @@ static void dump_sets(const struct model_node *n, struct model_text *t)
 		model_print(t, "left %08" PRIx32 " %016" PRIx64 "%016" PRIx64 "\n", n->id, p->key,
 			p->visitor);
 	}
+	for (uint32_t i = 0; i < n->affirmed.count; i++)
+		model_print(t, "affirmed %08" PRIx32 " %016" PRIx64 "\n", n->id, n->affirmed.at[i]);
 	for (uint32_t i = 0; i < n->early.count; i++)
 		model_print(t, "early %08" PRIx32 " %016" PRIx64 " %u\n", n->id,
 			n->early.at[i].session, n->early.at[i].expires);

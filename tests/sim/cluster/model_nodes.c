@@ -122,6 +122,26 @@ static void advance(struct model *m, struct model_node *node)
 	advance_quota(m, &l->direct, &node->direct);
 }
 
+static bool holds_slot(const struct model_node *line, uint64_t visitor)
+{
+	for (uint32_t i = 0; i < line->visitors.count; i++) {
+		const struct model_visitor *v = &line->visitors.at[i];
+		if (v->visitor == visitor)
+			return v->state != MODEL_OVER;
+	}
+	return false;
+}
+
+static uint64_t affirmed(const struct model *m, const struct model_node *node)
+{
+	uint64_t count = 0;
+	for (uint32_t i = 0; i < node->affirmed.count; i++)
+		count += holds_slot(node, node->affirmed.at[i]);
+	for (struct model_node *k = next_kid(m, node, NULL); k; k = next_kid(m, node, k))
+		count += affirmed(m, k);
+	return count;
+}
+
 static void reconcile(struct model *m, struct model_node *node, uint64_t longest_s)
 {
 	const struct pool_limits *l = &node->is.limits;
@@ -133,9 +153,9 @@ static void reconcile(struct model *m, struct model_node *node, uint64_t longest
 		if (l->direct.count > 0)
 			node->direct.used = l->direct.count;
 		const uint64_t until_ms = m->recovered_ms + longest_s * 1000 + LEDGER_SKEW_MS;
-		const uint64_t taken = model_taken(m, node);
+		const uint64_t inside = affirmed(m, node);
 		if (m->is_missing && l->capacity > 0 && m->now_ms < until_ms) {
-			node->lost = l->capacity > taken ? l->capacity - taken : 0;
+			node->lost = l->capacity > inside ? l->capacity - inside : 0;
 			node->lost_until_ms = until_ms;
 		}
 	}

@@ -267,19 +267,24 @@ static struct ledger_entry called_entry(struct twins *t, uint64_t visitor)
 			.session = visitor}};
 }
 
-// Send, and expect the last answer to be this one.
+// The last of so many answers is this one.
+static void expect(const char *reply, uint32_t count, const char *answer)
+{
+	for (; count > 0; count--)
+		reply = strchr(reply, '\n') + 1;
+	if (strncmp(reply, answer, strlen(answer)) != 0) {
+		fprintf(stderr, "expected %s, got %.40s\n", answer, reply);
+		exit(1);
+	}
+}
+
+// Ask the script alone.
 static void expect_last(struct twins *t, struct ledger_batch *batch, const char *answer)
 {
 	batch->number++;
 	batch->time_ms = t->crowd.raw_ms;
 	redisReply *reply = ask_redis(t, batch);
-	const char *last = reply->str;
-	for (uint32_t i = 0; i < batch->count; i++)
-		last = strchr(last, '\n') + 1;
-	if (strncmp(last, answer, strlen(answer)) != 0) {
-		fprintf(stderr, "expected %s, got %.40s\n", answer, last);
-		exit(1);
-	}
+	expect(reply->str, batch->count, answer);
 	freeReplyObject(reply);
 }
 
@@ -325,6 +330,14 @@ static char *ask_both(struct twins *t, struct ledger_batch *batch)
 	freeReplyObject(lua);
 	batch->count = 0;
 	return model;
+}
+
+static void expect_both(struct twins *t, struct ledger_batch *batch, const char *answer)
+{
+	const uint32_t count = batch->count;
+	char *reply = ask_both(t, batch);
+	expect(reply, count, answer);
+	free(reply);
 }
 
 // How many keys of who came a reply to one LEDGER_VIEW tells.
@@ -381,6 +394,72 @@ static void who_came_is_bounded(struct twins *t)
 	}
 }
 
+static struct ledger_entry session_entry(enum ledger_kind kind, const struct twins *t, uint64_t id)
+{
+	return (struct ledger_entry){.kind = kind,
+		.line = 1,
+		.claim = {.visitor = id,
+			.session = id,
+			.expires = (uint32_t)(t->crowd.raw_ms / 1000 + 50)}};
+}
+
+static struct ledger_entry direct_entry(uint64_t id)
+{
+	return (struct ledger_entry){
+		.kind = LEDGER_DIRECT, .line = 1, .claim = {.visitor = id, .session = id}};
+}
+
+// Two slots: 1 is inside by a2, 2 by a1. Writes are lost, a2 does not come back. It may have ended
+// 1 and let somebody else in, whom it alone would remember: when 1 ends, its slot is not free.
+static void what_nobody_writes_back_frees_nothing(struct twins *t)
+{
+	static struct ledger_entry entries[LEDGER_ENTRIES_MAX];
+	struct ledger_batch a1 = {.name = "a1",
+		.incarnation = 1,
+		.appliance = LEDGER_MEMBERS_MAX,
+		.run = "0123456789012345678901234567890123456789",
+		.entries = entries};
+	struct ledger_batch a2 = a1;
+	snprintf(a2.name, sizeof(a2.name), "a2");
+	a2.incarnation = 2;
+	empty(t);
+	crowd_init(&t->crowd, 0);
+	set_clock(t);
+	entries[a1.count++] = (struct ledger_entry){.kind = LEDGER_ELECT};
+	free(ask_both(t, &a1));
+	a1.fence = 1;
+	struct ledger_entry *pool = &entries[a1.count++];
+	*pool = node_entry(0xf000, 0);
+	pool->node.limits.capacity = 2;
+	struct ledger_entry *line = &entries[a1.count++];
+	*line = node_entry(1, 0xf000);
+	line->node.direct = true;
+	entries[a1.count++] = (struct ledger_entry){
+		.kind = LEDGER_THRESHOLD, .line = 1, .threshold = {.is_open = true}};
+	entries[a1.count++] = direct_entry(2);
+	expect_both(t, &a1, "2 1");
+	entries[a2.count++] = direct_entry(1);
+	expect_both(t, &a2, "2 1");
+	snprintf(a1.run, sizeof(a1.run), "9876543210987654321098765432109876543210");
+	entries[a1.count++] = session_entry(LEDGER_TAKEN, t, 2);
+	free(ask_both(t, &a1));
+	entries[a1.count++] =
+		(struct ledger_entry){.kind = LEDGER_RESTORED, .epoch = t->model.epoch};
+	free(ask_both(t, &a1));
+	t->crowd.raw_ms += LEDGER_RECOVER_MS + LEDGER_LIVE_MS;
+	set_clock(t);
+	free(ask_both(t, &a1));
+	if (t->model.is_recovering)
+		abort();
+	entries[a1.count++] = session_entry(LEDGER_END, t, 1);
+	free(ask_both(t, &a1));
+	a1.applied = t->model.news;
+	free(ask_both(t, &a1));
+	entries[a1.count++] = direct_entry(3);
+	expect_both(t, &a1, "2 3\n");
+	compare_state(t, 0, a1.number);
+}
+
 int main(int argc, char **argv)
 {
 	static struct twins twins;
@@ -394,6 +473,7 @@ int main(int argc, char **argv)
 	records_are_bounded(&twins);
 	trees_are_bounded(&twins);
 	who_came_is_bounded(&twins);
+	what_nobody_writes_back_frees_nothing(&twins);
 	for (uint64_t seed = first; seed < first + seeds; seed++) {
 		printf("seed %" PRIu64 "\n", seed);
 		fflush(stdout);

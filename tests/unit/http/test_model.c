@@ -39,7 +39,7 @@ static bool make(const char *text, struct model *model)
 	struct span in = guard_string(text);
 	if (!parse(in, &head))
 		fail_msg("no head: %s", text);
-	return model_make(&head, model_cookie(in), model);
+	return model_make(&head, model_cookie(in, 0), model);
 }
 
 // Returns whether `text` is of the model; then it has been read as the parser reads it.
@@ -48,7 +48,7 @@ static bool is_of(const struct model *model, struct span text)
 	static struct http_head read, parsed;
 	struct span in = guard_copy(text);
 	memset(&read, 0xee, sizeof(read));
-	if (!model_read(model, in, model_cookie(in), &limits, &read))
+	if (!model_read(model, in, model_cookie(in, 0), &limits, &read))
 		return false;
 	assert_true(parse(in, &parsed));
 	assert_memory_equal(&read, &parsed,
@@ -196,7 +196,7 @@ static void test_cookies_are_found(void **state)
 				memcmp(text + i, "\ncookie: ", 9) == 0)
 				expected = i + 9;
 		struct span in = guard_copy((struct span){text, len});
-		assert_int_equal(model_cookie(in), expected == SIZE_MAX ? len : expected);
+		assert_int_equal(model_cookie(in, 0), expected == SIZE_MAX ? len : expected);
 	}
 }
 
