@@ -163,7 +163,8 @@ class Redis:
         command = self.hub.inside("redis-server", "--port", port, "--bind", HUB, "--dir", folder,
                                   "--appendonly", "yes", "--appendfsync", "everysec",
                                   "--save", "", "--maxmemory-policy", "noeviction",
-                                  "--protected-mode", "no", *options)
+                                  "--protected-mode", "no", "--repl-diskless-sync-delay", 0,
+                                  *options)
         self.start(port, command)
 
     def start_sentinel(self, port):

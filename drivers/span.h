@@ -36,8 +36,9 @@ static inline bool span_is_equal_caseless(struct span a, struct span lower)
 	return true;
 }
 
-// The part of `s` from `start` on; `start` is at most its length.
+// The part of `s` from `start` on; `start` is at most its length. An empty span may be nowhere, and
+// to nothing not even 0 may be added (C17 6.5.6); compilers make one addition of it all the same.
 static inline struct span span_from(struct span s, size_t start)
 {
-	return (struct span){s.at + start, s.len - start};
+	return (struct span){start > 0 ? s.at + start : s.at, s.len - start};
 }

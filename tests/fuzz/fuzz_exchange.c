@@ -121,7 +121,7 @@ static void check_client(struct span got, enum http_method method, const struct 
 
 static void turn(struct fake *fake, struct origin *origin, uint64_t *now_us)
 {
-	struct stream_event events[8];
+	static struct stream_event events[8]; // the driver's until the next turn
 	origin_tick(origin, *now_us += 1000);
 	int count = stream_poll(&fake->driver, events, 8, 0);
 	for (int i = 0; i < count; i++) {

@@ -191,7 +191,8 @@ static bool carry(struct pair_end *from, struct fake *fake, struct pair_end *to)
 {
 	size_t fresh = from->s->got.len - from->taken;
 	size_t len = rig_bytewise && fresh > 0 ? 1 : fresh;
-	struct span data = {from->s->got.at + from->taken, len};
+	const char *next = from->taken > 0 ? from->s->got.at + from->taken : from->s->got.at;
+	struct span data = {next, len};
 	from->taken += len;
 	if (len > 0 && to->s->is_used)
 		fake_peer_sends(fake, to->s, data);
