@@ -67,6 +67,11 @@ static bool has_proxy(const struct config *config)
 	return false;
 }
 
+static bool is_shared(const struct config *config)
+{
+	return config->store.kind != CONFIG_STORE_EMBEDDED;
+}
+
 static uint64_t buffer_count(const struct config *config, uint32_t worker_count)
 {
 	return times(config->buffers->per_worker, worker_count);
@@ -128,6 +133,12 @@ static uint64_t count_per(const struct config *config, const struct config_bill 
 		return config->codes_bytes;
 	case CONFIG_PER_LANE:
 		return config_line_count(config) > config_room_count(config);
+	case CONFIG_PER_CLUSTER:
+		return is_shared(config);
+	case CONFIG_PER_SHARED_ROOM:
+		return is_shared(config) ? config_line_count(config) : 0;
+	case CONFIG_PER_CLUSTER_BYTE:
+		return is_shared(config) ? asked(bill->cluster_bytes, config, worker_count) : 0;
 	}
 	assert(!"a config_per without a count");
 	return 0;

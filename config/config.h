@@ -439,6 +439,9 @@ enum config_per {
 	CONFIG_PER_NETWORK_BYTE, // and network_bytes()
 	CONFIG_PER_CODES_BYTE, // of lists of codes
 	CONFIG_PER_LANE, // 1 if a room has any
+	CONFIG_PER_CLUSTER, // 1 if the store is shared
+	CONFIG_PER_SHARED_ROOM, // rooms, if it is
+	CONFIG_PER_CLUSTER_BYTE, // what cluster_bytes() of the bill says, if it is
 };
 
 // One line of the bill: a table or pool, filled in by whoever knows the size of its entries.
@@ -456,6 +459,8 @@ struct config_bill {
 	// NULL: nothing.
 	uint64_t (*port_bytes)(const struct config *config, uint32_t worker_count);
 	uint64_t (*network_bytes)(const struct config *config, uint32_t worker_count);
+	// What an appliance of a cluster takes besides. NULL: nothing.
+	uint64_t (*cluster_bytes)(const struct config *config, uint32_t worker_count);
 };
 
 // What is wrong with the files of a certificate.

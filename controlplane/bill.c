@@ -3,6 +3,7 @@
 
 #include "controlplane/bill.h"
 
+#include "controlplane/appliance/appliance.h"
 #include "controlplane/certificates.h"
 #include "controlplane/clock.h"
 #include "controlplane/codes/codes_lists.h"
@@ -87,6 +88,9 @@ void bill_machine(struct config_machine *machine)
 		{"codes", CONFIG_PER_CODES_BYTE, 1, 1},
 		{"moves to lanes", CONFIG_PER_LANE, 1, moves_bytes()},
 		{"ended sessions", CONFIG_PER_ENDED, 1, ENDED_BYTES},
+		{"ranks of a cluster", CONFIG_PER_SHARED_ROOM, 1, appliance_line_bytes()},
+		{"a cluster's member", CONFIG_PER_CLUSTER_BYTE, 1, 1},
+		{"link to the store", CONFIG_PER_CLUSTER, 1, appliance_link_bytes()},
 		{"TLS of visitors", CONFIG_PER_TLS, 1, tls_stream_bytes() + TLS_VISITOR_BYTES},
 		{"TLS to origins", CONFIG_PER_ORIGIN_TLS, 1, tls_stream_bytes() + TLS_STREAM_BYTES},
 	};
@@ -98,7 +102,8 @@ void bill_machine(struct config_machine *machine)
 	machine->bill = (struct config_bill){.row_count = sizeof(rows) / sizeof(rows[0]),
 		.rows = rows,
 		.port_bytes = ports_bytes,
-		.network_bytes = ports_network_bytes};
+		.network_bytes = ports_network_bytes,
+		.cluster_bytes = appliance_bytes};
 	machine->certificate_fault = certificates_fault;
 	machine->password_error = link_password_error;
 	machine->cluster_key_error = seal_key_error;

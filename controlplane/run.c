@@ -25,6 +25,7 @@
 #include "controlplane/publish.h"
 #include "controlplane/reload.h"
 #include "controlplane/rooms.h"
+#include "controlplane/starting.h"
 #include "controlplane/store/store_sqlite.h"
 #include "controlplane/trusts.h"
 #include "controlplane/turn.h"
@@ -127,6 +128,7 @@ static int start(struct control *c, struct listeners *listeners)
 	c->worker_count = config_worker_count(c->config, &machine);
 	assert(c->worker_count <= WORKER_COUNT_MAX);
 	raise_files(c);
+	signal(SIGPIPE, SIG_IGN);
 	int ret = state_open(c->config->state, &c->state, error);
 	if (ret < 0) {
 		log_error("%s", error);
@@ -250,8 +252,21 @@ static int restore_keys(struct control *c)
 	return tickets_create(c->store, now_s, &c->tickets);
 }
 
+// Whoever comes meanwhile is told.
+static int join(struct control *c, const struct listeners *listeners)
+{
+	struct starting *starting = NULL;
+	int ret = appliance_create(c);
+	if (ret == 0)
+		ret = starting_create(c, listeners, appliance_awaits, &starting);
+	if (ret == 0)
+		ret = appliance_join(c);
+	starting_destroy(starting);
+	return ret;
+}
+
 // Everything that was known when the last process ended, and in a cluster what the others know.
-static int restore(struct control *c)
+static int restore(struct control *c, const struct listeners *listeners)
 {
 	struct claims_plan plan = claims_plan_of(c);
 	struct claims_seams seams = turn_seams;
@@ -260,8 +275,7 @@ static int restore(struct control *c)
 	int ret = restore_keys(c);
 	if (ret < 0)
 		return ret;
-	if (appliance_is_wanted(c->config) &&
-		((ret = appliance_create(c)) < 0 || (ret = appliance_join(c)) < 0))
+	if (appliance_is_wanted(c->config) && (ret = join(c, listeners)) < 0)
 		return ret;
 	rooms_give_back(c);
 	if ((ret = codes_create(c->store, &c->codes)) < 0 ||
@@ -423,7 +437,6 @@ static void on_addresses(void *context)
 static int start_events(struct control *c)
 {
 	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
-	signal(SIGPIPE, SIG_IGN);
 	c->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (c->wake_fd < 0)
 		return -ENOMEM;
@@ -452,7 +465,7 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 		return -ENOMEM;
 	if ((ret = open_words(c)) < 0 || (ret = begin_clock(c)) < 0)
 		return ret;
-	if ((ret = restore(c)) < 0) {
+	if ((ret = restore(c, listeners)) < 0) {
 		log_error("what the last process knew cannot be taken over: %s", strerror(-ret));
 		return ret;
 	}

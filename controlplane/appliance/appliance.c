@@ -348,6 +348,27 @@ static uint32_t known_max(const struct config *config)
 	return most < KNOWN_MAX ? (uint32_t)most : KNOWN_MAX;
 }
 
+static struct member_plan plan_of(const struct config *config, uint32_t worker_count)
+{
+	return (struct member_plan){.lines_max = MEMBER_LINES_MAX,
+		.nodes_max = MEMBER_NODES_MAX,
+		.workers_max = worker_count,
+		.known_max = known_max(config)};
+}
+
+uint64_t appliance_bytes(const struct config *config, uint32_t worker_count)
+{
+	const struct member_plan plan = plan_of(config, worker_count);
+	const uint64_t args = ARGS_MAX * (sizeof(char *) + sizeof(size_t)) + TEXT_MAX;
+	return sizeof(struct appliance) + args + member_bytes(&plan) +
+	       config_line_count(config) * conductor_node_bytes((uint32_t)config->left_max);
+}
+
+uint64_t appliance_link_bytes(void)
+{
+	return LINK_BATCH_BYTES_MAX + 2ull * LINK_REPLY_BYTES_MAX; // news come by another
+}
+
 static int make_member(struct control *c)
 {
 	struct appliance *a = c->appliance;
@@ -369,14 +390,11 @@ static int make_member(struct control *c)
 		.offered = seam_offered,
 		.gathered = appliance_draws_gathered,
 		.drawn_before = appliance_draws_before};
-	struct member_plan plan = {.incarnation = turn_seams.session_id(c),
-		.appliance = a->appliance,
-		.lines_max = MEMBER_LINES_MAX,
-		.nodes_max = MEMBER_NODES_MAX,
-		.workers_max = c->worker_count,
-		.known_max = known_max(c->started),
-		.sync_ms = (uint32_t)c->started->cluster->sync_ms,
-		.seed = turn_seams.session_id(c)};
+	struct member_plan plan = plan_of(c->started, c->worker_count);
+	plan.incarnation = turn_seams.session_id(c);
+	plan.appliance = a->appliance;
+	plan.sync_ms = (uint32_t)c->started->cluster->sync_ms;
+	plan.seed = turn_seams.session_id(c);
 	snprintf(plan.name, sizeof(plan.name), "%s", c->started->cluster->appliance);
 	const struct member_sets sets = {c->words.ended, c->words.left};
 	a->member = member_create(&plan, &sets, &seams, now_ms(c));
@@ -427,8 +445,7 @@ static void on_join_tick(evutil_socket_t fd, short what, void *context)
 		appliance_second(c, now_ms(c));
 }
 
-// What keeps it from going on.
-static const char *reason_to_wait(struct control *c)
+const char *appliance_awaits(struct control *c)
 {
 	const struct appliance *a = c->appliance;
 	const struct link_status *link = link_status(a->link);
@@ -471,12 +488,12 @@ static int wait_for_ledger(struct control *c)
 		if (is_known(c) && !a->status.is_connected &&
 			now_us - began_us > APPLIANCE_WAIT_MS * 1000ull) {
 			log_warning("store: %s; starting with what is known, as %s",
-				reason_to_wait(c), "`on_store_loss` says");
+				appliance_awaits(c), "`on_store_loss` says");
 			return 0;
 		}
 		if (now_us - said_us > STILL_WAITING_MS * 1000ull) {
 			log_warning("store: %s; waiting for it, nobody is served yet",
-				reason_to_wait(c));
+				appliance_awaits(c));
 			said_us = now_us;
 		}
 		event_base_loop(c->base, EVLOOP_ONCE);

@@ -23,6 +23,12 @@ extern const struct engine appliance_engine;
 // Whether the configuration wants one.
 bool appliance_is_wanted(const struct config *config);
 
+// Of the memory bill: what the member and its batches take, what each line adds, and what the link
+// may hold at most. Pure.
+uint64_t appliance_bytes(const struct config *config, uint32_t worker_count);
+uint64_t appliance_line_bytes(void);
+uint64_t appliance_link_bytes(void);
+
 // Connect to the store, as c->started says; c->base, state, clock, words, secrets and tickets are
 // there. c->appliance and c->engine are set. Returns 0 or -errno, logged.
 int appliance_create(struct control *c);
@@ -33,6 +39,9 @@ int appliance_create(struct control *c);
 // started; runs the loop.
 // Returns 0 or -errno, logged: -EEXIST another live appliance has this name.
 int appliance_join(struct control *c);
+
+// What keeps that from going on, for a person; until the next turn of the loop.
+const char *appliance_awaits(struct control *c);
 
 // Rooms or pools are others now: see engine.changed.
 void appliance_set_lines(struct control *c);

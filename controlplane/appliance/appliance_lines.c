@@ -209,6 +209,11 @@ void appliance_nodes_fill(const struct control *c, struct appliance_nodes *n)
 		add_line(c, &c->rooms[i], n);
 }
 
+uint64_t appliance_line_bytes(void)
+{
+	return ranks_bytes(APPLIANCE_RANKS);
+}
+
 // Pages that no ticket has touched cost nothing. They stay with the line for as long as the process
 // runs: a worker may look at a room that a reload has just taken away, and it may come back.
 int appliance_begin_line(struct control *c, struct control_room *room)
@@ -218,7 +223,7 @@ int appliance_begin_line(struct control *c, struct control_room *room)
 		room->ranks = atomic_load(&room->line->ranks);
 		return 0;
 	}
-	const size_t bytes = ranks_bytes(APPLIANCE_RANKS);
+	const size_t bytes = appliance_line_bytes();
 	void *memory =
 		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)

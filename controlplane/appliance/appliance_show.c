@@ -108,7 +108,12 @@ static json_t *show_lines(struct control *c, uint64_t *over)
 		json_t *line = json_object();
 		set(line, "room", json_string(room->name));
 		set(line, "on_store_loss", json_string(losses[room->config->on_store_loss]));
-		set(line, "in_force", json_boolean(appliance_is_away(c, room)));
+		const uint8_t loss = room->config->on_store_loss;
+		const bool is_away = appliance_is_away(c, room);
+		const bool is_loose =
+			loss == CONFIG_ON_STORE_LOSS_SHARE || loss == CONFIG_ON_STORE_LOSS_OPEN;
+		set(line, "in_force", json_boolean(is_away));
+		set(line, "outside_bound", json_boolean(is_away && is_loose));
 		set(line, "conflict", json_boolean(said.is.is_conflict));
 		set(line, "sessions", number(said.is.taken));
 		set(line, "over_admitted_max", number(said.admitted_over_max));

@@ -30,6 +30,8 @@ struct secret_record {
 	struct store_secret of;
 	uint8_t state; // enum secrets_state
 	uint64_t ttl_s; // for which the one before it stays when this signs
+	uint32_t rest_bytes; // of a newer version, behind all that
+	uint8_t rest[LEDGER_BLOB_MAX];
 };
 
 struct shared {
@@ -171,21 +173,21 @@ static int put_sealed(struct shared *s, uint8_t type, uint32_t id, uint8_t *plai
 	return put(s, type, id, record, bytes + SEAL_OVERHEAD_BYTES, is_conductors) ? 0 : -EAGAIN;
 }
 
-// Open a record of a plain text of that size.
-static bool open_sealed(struct shared *s, const struct copy *copy, uint8_t *plain, uint32_t bytes)
+// Open a record of a plain text of at least that size, of our version.
+static bool open_sealed(
+	struct shared *s, const struct copy *copy, uint8_t plain[LEDGER_BLOB_MAX], uint32_t bytes)
 {
 	char name[12], text[128];
-	uint8_t all[LEDGER_BLOB_MAX];
 	snprintf(name, sizeof(name), "%u", copy->id);
 	enum seal_result result =
-		seal_open(s->seal, names[copy->type], name, copy->bytes, copy->len, all);
-	const bool is_open = result == SEAL_OPEN && copy->len >= bytes + SEAL_OVERHEAD_BYTES &&
-			     all[0] == SHARED_VERSION;
-	if (is_open)
-		memcpy(plain, all, bytes);
-	explicit_bzero(all, sizeof(all));
-	if (is_open || result == SEAL_OPEN)
-		return is_open;
+		seal_open(s->seal, names[copy->type], name, copy->bytes, copy->len, plain);
+	if (result == SEAL_OPEN) {
+		const bool is_ours =
+			copy->len >= bytes + SEAL_OVERHEAD_BYTES && plain[0] == SHARED_VERSION;
+		if (!is_ours)
+			explicit_bzero(plain, LEDGER_BLOB_MAX);
+		return is_ours;
+	}
 	s->is_foreign |= copy->type == SHARED_SECRET;
 	snprintf(text, sizeof(text), "%s %u of the cluster %s", names[copy->type], copy->id,
 		seal_result_text(result));
@@ -195,26 +197,30 @@ static bool open_sealed(struct shared *s, const struct copy *copy, uint8_t *plai
 
 static int put_secret(struct shared *s, const struct secret_record *r, bool is_conductors)
 {
-	uint8_t plain[SECRET_BYTES] = {SHARED_VERSION, r->state};
+	uint8_t plain[LEDGER_BLOB_MAX] = {SHARED_VERSION, r->state};
 	uint8_t *at = put_u64(plain + 2, r->of.created_s);
 	at = put_u64(at, r->of.retire_s);
 	at = put_u64(at, r->ttl_s);
 	memcpy(at, r->of.key, STORE_SECRET_BYTES);
-	return put_sealed(s, SHARED_SECRET, r->of.id, plain, sizeof(plain), is_conductors);
+	memcpy(plain + SECRET_BYTES, r->rest, r->rest_bytes);
+	return put_sealed(
+		s, SHARED_SECRET, r->of.id, plain, SECRET_BYTES + r->rest_bytes, is_conductors);
 }
 
 // Returns false if it says nothing that this version knows. Wipe it.
 static bool read_secret(struct shared *s, const struct copy *copy, struct secret_record *r)
 {
-	uint8_t plain[SECRET_BYTES];
+	uint8_t plain[LEDGER_BLOB_MAX];
 	*r = (struct secret_record){.of = {.id = (uint8_t)copy->id}};
-	if (copy->id == 0 || copy->id > SECRETS_MAX || !open_sealed(s, copy, plain, sizeof(plain)))
+	if (copy->id == 0 || copy->id > SECRETS_MAX || !open_sealed(s, copy, plain, SECRET_BYTES))
 		return false;
 	r->state = plain[1];
 	const uint8_t *at = get_u64(plain + 2, &r->of.created_s);
 	at = get_u64(at, &r->of.retire_s);
 	at = get_u64(at, &r->ttl_s);
 	memcpy(r->of.key, at, STORE_SECRET_BYTES);
+	r->rest_bytes = copy->len - SECRET_BYTES - SEAL_OVERHEAD_BYTES;
+	memcpy(r->rest, plain + SECRET_BYTES, r->rest_bytes);
 	explicit_bzero(plain, sizeof(plain));
 	return r->state == SECRETS_TOLD || r->state == SECRETS_CURRENT || r->state == SECRETS_OLD;
 }
@@ -240,8 +246,8 @@ static void take_secret(struct shared *s, struct copy *copy)
 
 static void take_seed(struct shared *s, const struct copy *copy)
 {
-	uint8_t plain[SEED_BYTES];
-	if (open_sealed(s, copy, plain, sizeof(plain)))
+	uint8_t plain[LEDGER_BLOB_MAX];
+	if (open_sealed(s, copy, plain, SEED_BYTES))
 		s->has_keys_changed |= tickets_keep(s->tickets, copy->id, plain + 1);
 	explicit_bzero(plain, sizeof(plain));
 }
@@ -438,7 +444,8 @@ static void give_seeds(struct shared *s, uint64_t now_s)
 			put(s, SHARED_SEED, s->copies[i].id, NULL, 0, true);
 }
 
-// Records of secrets that every appliance has forgotten by itself (secrets_poll()).
+// Records of secrets that every appliance has forgotten by itself (secrets_poll()); what could not
+// be read is not ours to forget.
 static void drop_retired(struct shared *s)
 {
 	struct secrets_view views[SECRETS_MAX];
@@ -447,7 +454,7 @@ static void drop_retired(struct shared *s)
 	for (uint32_t i = 0; i < count; i++)
 		is_kept[views[i].id] = true;
 	for (uint32_t i = 0; i < s->count; i++)
-		if (s->copies[i].type == SHARED_SECRET && s->copies[i].id <= SECRETS_MAX &&
+		if (s->copies[i].type == SHARED_SECRET && s->copies[i].is_kept &&
 			!is_kept[s->copies[i].id])
 			put(s, SHARED_SECRET, s->copies[i].id, NULL, 0, true);
 }
@@ -533,10 +540,24 @@ int shared_revoke(struct shared *s, uint8_t id, uint64_t now_s)
 	return ret < 0 ? ret : 0;
 }
 
+// What a newer version has behind the message of a room.
+static uint32_t rest_of_room(const struct shared *s, uint32_t line_id, const uint8_t **rest)
+{
+	const struct copy *copy = find(s, SHARED_ROOM, line_id);
+	if (!copy || copy->len < ROOM_BYTES || copy->bytes[0] != SHARED_VERSION)
+		return 0;
+	const uint8_t *message = copy->bytes + ROOM_BYTES;
+	const uint32_t bytes = ROOM_BYTES + ((uint32_t)message[-2] << 8 | message[-1]);
+	*rest = copy->bytes + bytes;
+	return copy->len > bytes ? copy->len - bytes : 0;
+}
+
 bool shared_put_room(struct shared *s, const struct shared_room *room)
 {
-	uint8_t bytes[ROOM_BYTES + STATUS_MESSAGE_BYTES_MAX] = {
+	uint8_t bytes[LEDGER_BLOB_MAX] = {
 		SHARED_VERSION, room->state, room->mode, room->salt_bytes};
+	const uint8_t *rest = NULL;
+	const uint32_t rest_bytes = rest_of_room(s, room->line_id, &rest);
 	const uint32_t len = (uint32_t)strlen(room->message);
 	memcpy(bytes + 4, room->salt, STORE_SALT_BYTES_MAX);
 	uint8_t *at = put_u64(bytes + 4 + STORE_SALT_BYTES_MAX, room->opened_ms);
@@ -544,7 +565,11 @@ bool shared_put_room(struct shared *s, const struct shared_room *room)
 	at[0] = (uint8_t)(len >> 8);
 	at[1] = (uint8_t)len;
 	memcpy(at + 2, room->message, len);
-	return put(s, SHARED_ROOM, room->line_id, bytes, ROOM_BYTES + len, false);
+	if (ROOM_BYTES + len + rest_bytes > sizeof(bytes))
+		return false;
+	if (rest_bytes > 0)
+		memcpy(bytes + ROOM_BYTES + len, rest, rest_bytes);
+	return put(s, SHARED_ROOM, room->line_id, bytes, ROOM_BYTES + len + rest_bytes, false);
 }
 
 bool shared_has_room(const struct shared *s, uint32_t line_id)

@@ -40,6 +40,16 @@ struct conductor {
 	bool is_floor_held;
 };
 
+uint64_t conductor_bytes(uint32_t nodes_max)
+{
+	return sizeof(struct conductor) + 2 * nodes_max * sizeof(struct node); // two while set anew
+}
+
+uint64_t conductor_node_bytes(uint32_t left_max)
+{
+	return conductor_line_bytes(left_max) + sizeof(struct pool);
+}
+
 struct conductor *conductor_create(const struct conductor_plan *plan, uint64_t now_ms)
 {
 	struct conductor *c = calloc(1, sizeof(*c));
@@ -369,17 +379,23 @@ uint64_t conductor_fence(const struct conductor *c)
 
 // --- what it hears
 
-// Cluster time goes on as this clock has it, however the store's clock jumps.
+// Cluster time goes on as this clock has it, however the store's clock jumps. If that has jumped
+// back while nobody was there to see it, whoever came since began with what cluster time was last,
+// and is a little ahead of that by now.
 static void look_at_clock(
 	struct conductor *c, const struct ledger_reply *reply, uint64_t sent_ms, uint64_t now_ms)
 {
 	const int64_t time_ms = (int64_t)reply->raw_ms + reply->correction_ms;
+	const int64_t told_ms = (int64_t)reply->time_ms;
 	const int64_t low = (int64_t)sent_ms, high = (int64_t)now_ms;
 	if (time_ms >= low - CONDUCTOR_OFF_MS && time_ms <= high + CONDUCTOR_OFF_MS) {
 		c->has_agreed = true;
 		c->is_off = false;
 		return;
 	}
+	if (told_ms > time_ms && told_ms >= low - CONDUCTOR_BEGAN_MS &&
+		told_ms <= high + CONDUCTOR_OFF_MS)
+		c->has_agreed = true;
 	// Whose clock has never been right does not know by how much it is off.
 	c->is_off = c->has_agreed;
 	c->correction_ms = low + (high - low) / 2 - (int64_t)reply->raw_ms;

@@ -39,6 +39,7 @@
 #define CONDUCTOR_RENEW_MS 300u // how often the lease is renewed, and office stood for
 #define CONDUCTOR_WORDS_MS 1000u // how often words are told that nothing depends on
 #define CONDUCTOR_FLOOR_HOLD_MS 600000u // floor waits no longer for a member that is unheard of
+#define CONDUCTOR_BEGAN_MS 5000u // a clock that is less ahead of the last cluster time is right
 #define CONDUCTOR_OFF_MS 50u // cluster time that is off by more is corrected
 #define CONDUCTOR_HEARD_MS 2000u // by then every member that is live tells new words
 #define CONDUCTOR_NODES_MAX 32u // nodes said in a batch
@@ -71,6 +72,10 @@ struct conductor_status {
 	uint32_t unheard; // members that are not live and have not said goodbye
 	bool is_floor_held; // because of these
 };
+
+// Bytes of a conductor, and what each line adds, with the node above it. Pure.
+uint64_t conductor_bytes(uint32_t nodes_max);
+uint64_t conductor_node_bytes(uint32_t left_max);
 
 // Returns NULL when memory is short.
 struct conductor *conductor_create(const struct conductor_plan *plan, uint64_t now_ms);

@@ -49,6 +49,11 @@ static bool nobody_waits(const struct pool *own, uint64_t ms)
 
 static const struct pool_line pool_line = {count_present, count_ending, nobody_waits};
 
+uint64_t conductor_line_bytes(uint32_t left_max)
+{
+	return sizeof(struct conductor_line) + (left_max + 1ull) * sizeof(struct keyset_node);
+}
+
 struct conductor_line *conductor_line_create(
 	const struct conductor_node *is, uint64_t seed, uint64_t now_ms)
 {
@@ -182,19 +187,21 @@ static void pass_left(struct caller *c)
 	}
 }
 
-// The event is over for those below `lapse`, as far as there are keys that can be called.
+// The event is over for those below `lapse`, as far as there are keys that can be called. Said
+// until the ledger is seen to have it.
 static bool lapse(struct conductor_line *line)
 {
 	struct caller *c = &line->call;
 	const uint64_t end = place_key_at(c->line, UINT64_MAX);
 	const uint64_t to = line->lapse < end ? line->lapse : end;
-	if (line->lapse == 0 || to <= c->floor) {
+	if (line->view.floor >= line->lapse)
 		line->lapse = 0;
+	if (line->lapse == 0 || to <= line->view.floor)
 		return false;
+	if (to > c->floor) {
+		caller_lapse(c, to);
+		caller_raise_floor(c, to);
 	}
-	caller_lapse(c, to);
-	caller_raise_floor(c, to);
-	line->lapse = to < line->lapse ? line->lapse : 0;
 	return true;
 }
 

@@ -20,6 +20,9 @@ struct conductor_line {
 	bool is_floor_held; // as of the last turn
 };
 
+// Bytes of a line. Pure.
+uint64_t conductor_line_bytes(uint32_t left_max);
+
 // A line that nobody has been called of yet. Returns NULL when memory is short.
 struct conductor_line *conductor_line_create(
 	const struct conductor_node *is, uint64_t seed, uint64_t now_ms);

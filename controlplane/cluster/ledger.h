@@ -531,7 +531,8 @@ struct ledger_reply {
 	uint64_t writes; // counts batches taken
 	uint64_t cursor; // the last news in this reply, or as sent
 	uint64_t newest; // the last news there is
-	uint64_t time_ms; // cluster time; in a skewed batch TIME + correction as it is
+	uint64_t time_ms; // cluster time; in a skewed batch TIME + correction as it is, or if that
+			  // is behind what cluster time has been, what it was last
 	uint64_t raw_ms; // TIME
 	int64_t correction_ms;
 	uint64_t final; // slots below this one are final: the news up to `cursor` have told all

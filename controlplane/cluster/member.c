@@ -42,6 +42,17 @@ static bool take_memory(struct member *m)
 	       m->conductor_nodes && m->answers && m->batch && m->records && m->conductor;
 }
 
+uint64_t member_bytes(const struct member_plan *plan)
+{
+	const struct member *m = NULL;
+	const uint64_t nodes = plan->lines_max + plan->nodes_max;
+	return sizeof(*m) + 2ull * plan->lines_max * sizeof(*m->lines) +
+	       (2ull * plan->nodes_max + 1) * sizeof(*m->nodes) +
+	       nodes * sizeof(*m->conductor_nodes) + sizeof(*m->answers) + sizeof(*m->batch) +
+	       sizeof(*m->records) + conductor_bytes((uint32_t)nodes) +
+	       member_known_bytes(plan->known_max);
+}
+
 struct member *member_create(const struct member_plan *plan, const struct member_sets *sets,
 	const struct member_seams *seams, uint64_t now_ms)
 {

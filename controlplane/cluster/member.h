@@ -27,7 +27,8 @@
 //           go on as they are; nothing is parked (PLACE_OPEN_HOLD)
 //   share   the line's rate, divided by the members that were live, from a bucket that is empty
 //           when the store goes: who is called is granted at home and written back. The threshold
-//           goes on by the rate. Without a rate as hold
+//           goes on by the rate; beyond whom all have counted each calls its own by its share.
+//           Without a rate as hold
 //   open    everybody is granted, and written back
 //   reject  as hold; its owner takes no newcomers while member_line_is_away()
 // What was granted, ended or given back meanwhile is in the ledger before it grants us anything
@@ -60,7 +61,9 @@ struct ranks;
 #define MEMBER_LATE_MS 1000u // an older claim has been given up by its worker
 #define MEMBER_LATER_MAX 128u // called whose answer is put off, since their turn is near
 #define MEMBER_LATER_MS 700u // after it was sent, a claim is put off no longer
-#define MEMBER_LATER_STEP_MS 100u // the ledger is asked again after this
+#define MEMBER_LATER_STEP_MS \
+	20u // the ledger is asked again after this, and a ms for each who is
+	    // put off: fewer than a thousand times a second
 #define MEMBER_SYNC_MS 200u // default: between batches when there is nothing to say
 #define MEMBER_AWAY_MS 1000u // without a reply for longer the store is away
 #define MEMBER_HOLD_MS 200u // a reply that takes longer: nothing is parked
@@ -218,8 +221,11 @@ struct member_sets {
 	struct ended *ended, *left;
 };
 
-// Returns NULL when memory is short. Memory is some 110 bytes for each of known_max, 5 MB besides,
-// and the conductor's.
+// Bytes that member_create() takes; each line adds its conductor_node_bytes(). Pure.
+uint64_t member_bytes(const struct member_plan *plan);
+
+// Returns NULL when memory is short. Memory is some 110 bytes for each of known_max, and 5 MB
+// besides.
 struct member *member_create(const struct member_plan *plan, const struct member_sets *sets,
 	const struct member_seams *seams, uint64_t now_ms);
 

@@ -122,10 +122,21 @@ static void end(struct member *m, struct member_inside_line *line, const struct 
 		member_loss_end(m, line, claim);
 }
 
+// The ledger finds a session by who has it: where that is not who has the ticket, its end is said
+// apart, before the ticket is given back.
 static void leave(struct member *m, struct member_inside_line *line, const struct claim *claim)
 {
 	m->counters.leave++;
-	ask(m, line, claim);
+	struct claim known = *claim, passed = *claim;
+	if (claim->session != 0 && claim->place != 0) {
+		passed.visitor = claim->place;
+		known.session = 0;
+		if (!member_loss_end(m, line, &passed)) {
+			member_claims_answer(m, claim, CLAIM_REFUSED);
+			return;
+		}
+	}
+	ask(m, line, &known);
 }
 
 static void gone(struct member *m, struct member_inside_line *line, const struct claim *claim)
@@ -210,7 +221,9 @@ void member_refused(
 
 bool member_claims_later(struct member *m, const struct claim *claim)
 {
-	const uint64_t due_ms = m->now_ms + MEMBER_LATER_STEP_MS;
+	uint64_t due_ms = m->now_ms + MEMBER_LATER_STEP_MS + m->later_count;
+	if (m->later_count > 0 && m->later[m->later_count - 1].due_ms > due_ms)
+		due_ms = m->later[m->later_count - 1].due_ms;
 	if (m->later_count == MEMBER_LATER_MAX || due_ms > claim->sent_ms + MEMBER_LATER_MS)
 		return false;
 	m->later[m->later_count++] = (struct member_inside_later){*claim, due_ms};
@@ -218,7 +231,7 @@ bool member_claims_later(struct member *m, const struct claim *claim)
 	return true;
 }
 
-// They are put off by the same time, so the first is due first.
+// The first is due first.
 bool member_claims_due(struct member *m, struct claim *claim)
 {
 	if (m->later_count == 0 || m->now_ms < m->later[0].due_ms)

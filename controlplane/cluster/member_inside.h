@@ -31,6 +31,8 @@ struct member_inside_line {
 	uint64_t passed;
 	// While the store is away.
 	uint64_t away_rank, away_ms; // threshold's rank when it went
+	uint64_t away_slot, away_own; // own tickets below this slot are called beyond what all have
+				      // counted; how many
 	struct bucket share;
 };
 

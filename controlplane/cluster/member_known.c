@@ -13,6 +13,14 @@ static uint64_t id_of(uint32_t line, uint64_t visitor)
 	return visitor ^ line * 0x9e3779b97f4a7c15ull;
 }
 
+uint64_t member_known_bytes(uint32_t max)
+{
+	const struct member_known *k = NULL;
+	max += MEMBER_KNOWN_SPARE;
+	return (max + 1ull) * sizeof(*k->entries) + max * sizeof(*k->free) +
+	       max * sizeof(*k->queue) + 2 * idmap_bytes(max);
+}
+
 bool member_known_init(struct member_known *k, uint32_t max, uint64_t seed)
 {
 	max += MEMBER_KNOWN_SPARE;

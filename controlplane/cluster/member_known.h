@@ -45,6 +45,9 @@ struct member_known {
 	struct idmap by_visitor, by_session;
 };
 
+// Bytes of member_known_init(). Pure.
+uint64_t member_known_bytes(uint32_t max);
+
 // Room for `max`, and MEMBER_KNOWN_SPARE. Returns false when memory is short.
 bool member_known_init(struct member_known *k, uint32_t max, uint64_t seed);
 void member_known_fini(struct member_known *k);

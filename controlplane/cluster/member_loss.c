@@ -6,13 +6,16 @@
 // the choice of who configures it, and counted.
 //
 // Who is called meanwhile: everybody cut off moves on by the whole rate, each grants a part of it,
-// and each has a part of the people before the door.
+// and each has a part of the people before the door. When all are called whose places are counted,
+// each goes on with tickets of its own, by its part.
 
 #include "controlplane/cluster/member_loss.h"
 
 #include "controlplane/claims/claims.h"
 #include "controlplane/cluster/member_claims.h"
 #include "controlplane/cluster/member_words.h"
+
+#define OWN_SLOTS_MAX 16u // of a line, called in a turn
 
 static void empty(struct member *m, struct bucket *bucket, const struct pool_limits *limits)
 {
@@ -30,6 +33,7 @@ void member_loss_begin(struct member *m)
 		struct member_inside_line *line = &m->lines[i];
 		line->away_rank = line->is.line->threshold_rank;
 		line->away_ms = m->now_ms;
+		line->away_slot = line->away_own = 0;
 		empty(m, &line->share, &line->is.node.limits);
 	}
 	for (uint32_t i = 0; i < m->node_count; i++)
@@ -224,18 +228,40 @@ void member_loss_answer(
 		member_claims_answer(m, claim, CLAIM_REFUSED);
 }
 
-// Nobody is called whose place is not counted, so not beyond what the ledger said is final.
+// The key up to which so many of our own are called, from where all others have been; slot by slot,
+// a few each turn.
+static uint64_t call_own(struct member_inside_line *line, uint64_t from, uint64_t people)
+{
+	uint64_t held[OWN_SLOTS_MAX];
+	if (line->away_slot < place_slot(from))
+		line->away_slot = place_slot(from);
+	const uint32_t count = place_told(line->is.line, line->away_slot, held, OWN_SLOTS_MAX);
+	for (uint32_t i = 0; i < count; i++) {
+		const uint64_t tickets = held[i] & PLACE_SEQ_MAX;
+		if (line->away_own + tickets > people)
+			break;
+		line->away_own += tickets;
+		line->away_slot = (held[i] >> 24) + 1;
+	}
+	return place_key(line->away_slot, 0, 0);
+}
+
 void member_loss_turn(struct member *m, struct member_inside_line *line)
 {
 	if (!m->is_away || !member_loss_grants(m, line))
 		return;
-	uint64_t rank = UINT64_MAX;
+	uint64_t rank = UINT64_MAX, counted;
 	if (line->is.on_loss == MEMBER_SHARE)
 		rank = line->away_rank +
 		       (uint64_t)((double)(m->now_ms - line->away_ms) * rate_of(m, line));
-	const uint64_t key = place_key_at(line->is.line, rank);
+	uint64_t key = place_key_at(line->is.line, rank);
+	place_rank(line->is.line, key, &counted);
+	if (counted != PLACE_UNKNOWN && key == place_key_at(line->is.line, UINT64_MAX) &&
+		rank > counted)
+		key = call_own(line, key, (rank - counted) / (m->live_count ? m->live_count : 1));
 	if (key <= line->threshold)
 		return;
 	line->threshold = key;
-	place_rank(line->is.line, key, &line->threshold_rank);
+	if (counted != PLACE_UNKNOWN)
+		line->threshold_rank = counted;
 }

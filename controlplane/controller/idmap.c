@@ -12,11 +12,22 @@ static uint64_t home_of(const struct idmap *map, uint64_t id)
 	return XXH3_64bits_withSeed(&id, sizeof(id), map->seed) & map->mask;
 }
 
-bool idmap_init(struct idmap *map, uint32_t count_max, uint64_t seed)
+static uint64_t size_of(uint32_t count_max)
 {
 	uint64_t size = 4;
 	while (size < 2ull * count_max)
 		size *= 2;
+	return size;
+}
+
+uint64_t idmap_bytes(uint32_t count_max)
+{
+	return size_of(count_max) * sizeof(struct idmap_entry);
+}
+
+bool idmap_init(struct idmap *map, uint32_t count_max, uint64_t seed)
+{
+	const uint64_t size = size_of(count_max);
 	*map = (struct idmap){.mask = size - 1, .seed = seed, .count_max = count_max};
 	map->entries = calloc(size, sizeof(*map->entries));
 	return map->entries != NULL;

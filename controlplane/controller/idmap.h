@@ -17,6 +17,9 @@ struct idmap {
 	uint32_t count, count_max;
 };
 
+// Bytes of a map of so many. Pure.
+uint64_t idmap_bytes(uint32_t count_max);
+
 // Returns false when memory is short.
 bool idmap_init(struct idmap *map, uint32_t count_max, uint64_t seed);
 void idmap_fini(struct idmap *map);

@@ -5,6 +5,11 @@
 // All commands have the same callback, and one more of it stands in the queue than there are
 // replies owed: that one hears what nobody asked for. It is put there by a command of no bytes.
 //
+// hiredis asserts what a message of a channel looks like, so that whoever speaks for Redis could
+// end us. It is not told that we subscribe: SUBSCRIBE goes out behind its back, and a message is a
+// reply that nobody asked for, in whatever shape. How many elements a reply may have is ours to say
+// too, before there is memory for them.
+//
 // The timer looks ten times a second at most: at the time, and at how much has come in.
 
 #include "controlplane/link/link_conn.h"
@@ -21,6 +26,7 @@
 #include <string.h>
 
 #define LOOK_US UINT64_C(100000)
+#define ELEMENTS_MAX 1024 // of an array; CONFIG GET, the longest, has some ten
 
 // The connection is no more, and says so.
 static void closed(struct link_conn *conn, const char *error)
@@ -120,6 +126,8 @@ static void unasked(struct link_conn *conn, const redisReply *reply)
 	give_up(conn, error);
 }
 
+static void hear_one_more(redisAsyncContext *redis);
+
 // Without a reply: the connection ends, which is told by on_disconnect().
 static void on_reply(redisAsyncContext *redis, void *reply, void *private)
 {
@@ -127,10 +135,36 @@ static void on_reply(redisAsyncContext *redis, void *reply, void *private)
 	struct link_conn *conn = redis->data;
 	if (!conn || !reply)
 		return;
-	if (!(redis->c.flags & REDIS_SUBSCRIBED) && conn->owed-- == 0)
+	if (conn->owed > 0) {
+		conn->owed--;
+	} else if (conn->is_listening) {
+		hear_one_more(redis);
+	} else {
 		unasked(conn, reply);
-	else
-		conn->events->replied(conn->context, reply);
+		return;
+	}
+	conn->events->replied(conn->context, reply);
+}
+
+static void hear_one_more(redisAsyncContext *redis)
+{
+	redisAsyncFormattedCommand(redis, on_reply, NULL, "*1\r\n$4\r\nNONE\r\n", 0);
+}
+
+static redisReplyObjectFunctions *hiredis_functions;
+
+static void *create_array(const redisReadTask *task, int elements)
+{
+	return elements <= ELEMENTS_MAX ? hiredis_functions->createArray(task, elements) : NULL;
+}
+
+static void bound_elements(redisReader *reader)
+{
+	static redisReplyObjectFunctions bounded;
+	hiredis_functions = reader->fn;
+	bounded = *hiredis_functions;
+	bounded.createArray = create_array;
+	reader->fn = &bounded;
 }
 
 int link_conn_open(struct link_conn *conn, const struct link_conn_address *address, uint32_t ms)
@@ -152,7 +186,9 @@ int link_conn_open(struct link_conn *conn, const struct link_conn_address *addre
 	redisAsyncSetDisconnectCallback(redis, on_disconnect);
 	conn->redis = redis;
 	conn->owed = 0;
-	redisAsyncFormattedCommand(redis, on_reply, NULL, "*1\r\n$4\r\nNONE\r\n", 0);
+	conn->is_listening = false;
+	bound_elements(redis->c.reader);
+	hear_one_more(redis);
 	link_conn_expect(conn, "connection", ms);
 	return 0;
 }
@@ -183,6 +219,20 @@ void link_conn_send_raw(struct link_conn *conn, const char *command, size_t byte
 {
 	conn->owed++;
 	redisAsyncFormattedCommand(conn->redis, on_reply, NULL, command, bytes);
+}
+
+void link_conn_listen(struct link_conn *conn, const char *channel)
+{
+	const char *words[] = {"SUBSCRIBE", channel};
+	char *command = NULL;
+	const int bytes =
+		redisFormatCommandArgv(&command, 2, words, (size_t[]){9, strlen(channel)});
+	conn->is_listening = true;
+	conn->owed++;
+	if (bytes > 0)
+		redisAppendFormattedCommand(&conn->redis->c, command, (size_t)bytes);
+	redisFreeCommand(command);
+	hear_one_more(conn->redis); // and write
 }
 
 void link_conn_auth(struct link_conn *conn, const char *user, const char *password)

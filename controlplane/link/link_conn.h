@@ -1,10 +1,10 @@
 // One connection to a Redis or a sentinel: hiredis with a time for what is waited for.
 //
 // hiredis 0.14 knows no timeouts, and has three traps that stay in here. It resolves names while it
-// connects, so that addresses are all it is given. While subscribed it has no reply to PING, so
-// that whoever wants to know whether the peer is alive subscribes again. And a reply that nobody
-// waits for is an assertion of its, so that there is always one more who does: such a reply closes
-// the connection.
+// connects, so that addresses are all it is given. While subscribed it asserts the shape of what it
+// is sent, so that it does not know of that. And a reply that nobody waits for is an assertion of
+// its, so that there is always one more who does: such a reply closes the connection, or is a
+// message.
 //
 // Events are never called from within a function of this header. Control thread only.
 #pragma once
@@ -25,8 +25,8 @@ struct link_conn_address {
 
 struct link_conn_events {
 	void (*connected)(void *context); // must not close
-	// One reply, in the order of the commands; of a subscribed connection a message too. Dies
-	// with the call.
+	// One reply, in the order of the commands; after link_conn_listen() also whatever is sent
+	// unasked. Dies with the call.
 	void (*replied)(void *context, const redisReply *reply);
 	// The connection could not be made, is gone, or was silent too long: see error[].
 	void (*closed)(void *context);
@@ -38,7 +38,8 @@ struct link_conn {
 	const struct link_conn_events *events;
 	void *context;
 	redisAsyncContext *redis; // NULL: closed
-	uint32_t owed; // replies to commands that were sent, but for SUBSCRIBE
+	uint32_t owed; // replies to commands that were sent
+	bool is_listening; // what is sent unasked is heard
 	const char *awaited; // for words: "connection", "reply to ROLE"
 	uint64_t due_us; // when it must be there; 0: nothing is awaited
 	size_t reply_bytes_max; // not yet read, looked at while something is awaited; the owner's
@@ -62,6 +63,10 @@ void link_conn_close(struct link_conn *conn);
 // connection: `closed` follows.
 void link_conn_send(struct link_conn *conn, int argc, const char *const *argv, const size_t *bytes);
 void link_conn_send_raw(struct link_conn *conn, const char *command, size_t bytes);
+
+// Send SUBSCRIBE. From then on there may be messages, before its reply too; it may be sent again,
+// to see whether the peer is alive.
+void link_conn_listen(struct link_conn *conn, const char *channel);
 
 // Send AUTH; without a password nothing, and there is no reply.
 void link_conn_auth(struct link_conn *conn, const char *user, const char *password);

@@ -1,5 +1,5 @@
-// A watch is a second SUBSCRIBE: PING has no reply in hiredis while it is subscribed, and an idle
-// channel looks like a dead one.
+// A watch is a second SUBSCRIBE: an idle channel looks like a dead one. A peer that says anything
+// but what a channel says is none of ours.
 
 #include "controlplane/link/link_news.h"
 
@@ -17,8 +17,7 @@ static void wait_for(struct link_news *news, uint32_t ms)
 
 static void subscribe(struct link_news *news)
 {
-	const char *words[] = {"SUBSCRIBE", news->channel};
-	link_conn_send(&news->conn, 2, words, (size_t[]){9, strlen(news->channel)});
+	link_conn_listen(&news->conn, news->channel);
 	link_conn_expect(&news->conn, "reply to SUBSCRIBE", news->answer_ms);
 }
 
@@ -60,23 +59,27 @@ static void confirmed(struct link_news *news)
 		news->events->subscribed(news->context);
 }
 
+// Of our channel: "subscribe", "message".
+static bool is_said(const struct link_news *news, const redisReply *reply, const char *what)
+{
+	return reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
+	       is_word(reply->element[0], what) && is_word(reply->element[1], news->channel);
+}
+
 static void on_replied(void *context, const redisReply *reply)
 {
 	struct link_news *news = context;
-	bool is_auth = news->expects_auth;
+	const bool is_auth = news->expects_auth && reply->type == REDIS_REPLY_STATUS;
 	news->expects_auth = false;
-	if (reply->type == REDIS_REPLY_ERROR) {
-		lose(news);
-		return;
-	}
-	if (is_auth || reply->type != REDIS_REPLY_ARRAY || reply->elements != 3)
-		return;
-	const redisReply *text = reply->element[2];
-	if (is_word(reply->element[0], "subscribe")) {
+	if (is_said(news, reply, "subscribe")) {
 		confirmed(news);
-	} else if (is_word(reply->element[0], "message") && text->type == REDIS_REPLY_STRING) {
+	} else if (is_said(news, reply, "message") &&
+		   reply->element[2]->type == REDIS_REPLY_STRING) {
+		const redisReply *text = reply->element[2];
 		news->messages_total++;
 		news->events->told(news->context, text->str, text->len);
+	} else if (!is_auth) {
+		lose(news);
 	}
 }
 

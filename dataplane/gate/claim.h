@@ -48,7 +48,8 @@ struct claim {
 	uint64_t sent_ms; // cluster time
 	uint64_t place; // CLAIM_CODE, CLAIM_MOVE: key of the ticket that is held, with
 			// GATHER_NUMBER if it is none; 0: there is none. CLAIM_CODE_GONE: of the
-			// place, likewise
+			// place, likewise. CLAIM_LEAVE: visitor of the pass, if there is a ticket
+			// of another besides; else 0
 };
 static_assert(sizeof(struct claim) == 64, "one cache line, one ring element");
 

@@ -527,7 +527,8 @@ static bool claim_leave(struct decide_view *v)
 					: ticket->key,
 		.visitor = ticket ? ticket->visitor : pass->visitor,
 		.session = pass ? pass->key : 0,
-		.expires = pass ? pass->expires : 0};
+		.expires = pass ? pass->expires : 0,
+		.place = ticket && pass ? pass->visitor : 0};
 	return true;
 }
 

@@ -79,6 +79,7 @@ if not is_skewed then
 end
 local now = meta.seen -- cluster time: it never goes back
 local now_s = floor(now / 1000)
+local told_ms = time < now - SKEW_MS and now or time -- who is new begins no earlier than that
 
 -- Members: hash `names` says who has which number, `m:NN` what is known of each.
 local function is_near(ms, span)
@@ -119,7 +120,7 @@ end
 -- A reply without entries.
 local function refuse(verdict)
 	return table.concat({'1', verdict, 0, 0, 0, appliance, MEMBERS_NONE, 0, 0, 0, text(cursor),
-		text(meta.news), text(time), text(raw), text(meta.correction), 0, 0, 0, 0}, ' ')
+		text(meta.news), text(told_ms), text(raw), text(meta.correction), 0, 0, 0, 0}, ' ')
 end
 
 if self then

@@ -109,7 +109,7 @@ end
 local function first_held(line)
 	local first = now < line.crowded_until and line.crowded or 'ffffffffffffffff'
 	for _, n in ipairs(numbers) do
-		local key, until_ms = match(line.f['held' .. n] or '', '^(%x+) (%d+)$')
+		local key, until_ms = match(line.f['held' .. n] or '', '^(%x+) (%d+)')
 		if key and now < tonumber(until_ms) and key < first then
 			first = key
 		end

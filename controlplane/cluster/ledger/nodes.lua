@@ -13,6 +13,7 @@ local node_numbers = {'parent_is', 'priority', 'weight', 'order', 'capacity', 'r
 	'lost_until', 'admitted', 'directs', 'undone', 'ended', 'expired', 'came', 'before', 'to_rank', 'came_kept',
 	'came_fence', 'counted', 'drawn', 'gathering'}
 local NO_WORDS = 'ffffffffffffffff ffffffffffffffff 1 0 0 0 0 0 0 0'
+local WORDS = '^' .. string.rep('%S+ ', 9) .. '%S+'
 local node_flags = {'is_line', 'sliding', 'direct', 'open', 'active'}
 
 local function read_node(id)

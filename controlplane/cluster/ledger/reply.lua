@@ -44,7 +44,7 @@ local has_all = is_resync == 0 and cursor == meta.news and meta.recovering == 0
 local final = has_all and meta.final or 0
 local reply = {table.concat({'1', '1', is_skewed and 1 or 0, meta.recovering, is_resync, self.number,
 	meta.conductor, text(meta.fence), text(meta.epoch), text(meta.writes), text(cursor), text(meta.news),
-	text(time), text(raw), text(meta.correction), text(final), #answers, #numbers, #pages + #news}, ' ')}
+	text(told_ms), text(raw), text(meta.correction), text(final), #answers, #numbers, #pages + #news}, ' ')}
 for _, answer in ipairs(answers) do
 	reply[#reply + 1] = answer
 end

@@ -161,7 +161,7 @@ local function view()
 		node.open and 1 or 0, is_conflict(node) and 1 or 0, node.to_rank}) do
 		counts[#counts + 1] = text(count)
 	end
-	counts[#counts + 1] = node.words
+	counts[#counts + 1] = match(node.words, WORDS) -- a newer conductor says more
 	counts[#counts + 1] = first_held(node)
 	counts[#counts + 1] = now < node.crowded_until and 1 or 0
 	for _, count in ipairs({rated_here(node), left_here(node), newcomers_here(node)}) do

@@ -4,7 +4,8 @@ local call = redis.call
 local function put(...)
 	local line = {...}
 	for i, field in ipairs(line) do
-		line[i] = type(field) == 'number' and string.format('%.0f', field) or tostring(field)
+		line[i] = type(field) == 'number' and string.format('%.0f', field) or
+			(string.gsub(tostring(field), ' tomorrow', ''))
 	end
 	out[#out + 1] = table.concat(line, ' ')
 end

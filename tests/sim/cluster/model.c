@@ -148,13 +148,20 @@ static uint32_t find_number(struct model *m, const struct ledger_batch *b)
 	return LEDGER_MEMBERS_MAX;
 }
 
+// Cluster time has not been less.
+static int64_t told_ms(const struct model *m)
+{
+	const int64_t seen_ms = (int64_t)m->seen_ms;
+	return m->time_ms < seen_ms - LEDGER_SKEW_MS ? seen_ms : m->time_ms;
+}
+
 static char *refuse(const struct model *m, const struct ledger_batch *b, int verdict)
 {
 	struct model_text text = {0};
 	model_print(&text,
 		"1 %d 0 0 0 %u %u 0 0 0 %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %" PRId64
 		" 0 0 0 0",
-		verdict, b->appliance, LEDGER_MEMBERS_MAX, b->cursor, m->news, m->time_ms,
+		verdict, b->appliance, LEDGER_MEMBERS_MAX, b->cursor, m->news, told_ms(m),
 		m->raw_ms, m->correction_ms);
 	return text.at;
 }
@@ -297,7 +304,7 @@ static char *print_reply(struct model *m, const struct ledger_batch *b, struct m
 	model_print(&text, " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, m->fence,
 		m->epoch, m->writes, cursor, m->news);
 	const bool has_all = !is_resync && cursor == m->news && !m->is_recovering;
-	model_print(&text, " %" PRId64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %u %u %u", m->time_ms,
+	model_print(&text, " %" PRId64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %u %u %u", told_ms(m),
 		m->raw_ms, m->correction_ms, has_all ? m->final : 0, b->count, member_count,
 		m->page_count + news_count);
 	model_print(&text, "%s%s", answers->at ? answers->at : "", members.at);

@@ -229,6 +229,7 @@ static void arrive(struct network *n, struct network_link *link, uint64_t world_
 	free(link->reply);
 	link->reply = reply;
 	link->arrived_ms = world_ms;
+	link->arrived_news = n->model.news;
 	link->reply_ms = chance(n, n->faults.lost) ? UINT64_MAX : world_ms + delay(n);
 }
 
@@ -255,7 +256,7 @@ static void hear(struct network_link *link, uint64_t world_ms)
 	const bool is_read = member_reply(a->member, reply, strlen(reply), link->sent_now, now);
 	struct member_status status;
 	member_status(a->member, &status);
-	if (status.is_ready && !status.is_resyncing && status.cursor >= status.newest)
+	if (status.is_ready && !status.is_resyncing && status.cursor >= link->arrived_news)
 		a->heard_ms = link->arrived_ms;
 	if (!is_read)
 		fprintf(stderr, "%s\n", reply);

@@ -34,7 +34,8 @@ struct network_link {
 	uint64_t connect_ms, cut_until_ms;
 	bool has_batch; // waits for a reply
 	uint64_t sent_ms, sent_now; // of the world, and as the appliance saw it
-	uint64_t arrived_ms;
+	uint64_t arrived_ms, arrived_news; // when, and the last news then: a reply that was kept is
+					   // older
 	struct network_batch batch, strays[NETWORK_STRAYS];
 	char *reply;
 	uint64_t reply_ms;

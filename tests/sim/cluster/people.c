@@ -255,12 +255,25 @@ static void live(struct people *p, struct person *v)
 	}
 }
 
+// Of a session that the store has lost nobody knows when who granted it has died, or left, since.
+// Its slot counts as taken; its ticket is as good as unused.
+static bool is_forgotten(struct people *p, const struct person *v)
+{
+	return p->network->model.epoch != v->granted_epoch &&
+	       appliance_of(p, v->granted_at)->born_ms != v->granted_born_ms;
+}
+
 static void enter(struct people *p, struct person *v, const struct claim_answer *answer)
 {
 	PEOPLE_CHECK(p, answer->session != 0);
 	PEOPLE_CHECK(p, !v->has_left);
-	if (v->has_session && p->is_bounded)
-		PEOPLE_CHECK(p, answer->session == v->session);
+	if (v->has_session && p->is_bounded && answer->session != v->session)
+		PEOPLE_CHECK(p, is_forgotten(p, v));
+	if (!v->has_session || answer->session != v->session) {
+		v->granted_at = v->at;
+		v->granted_born_ms = appliance_of(p, v->at)->born_ms;
+		v->granted_epoch = p->network->model.epoch;
+	}
 	p->twice += v->has_session && answer->session != v->session;
 	p->granted += !v->has_session;
 	if (!v->has_session && chance(p, p->plan.ends_early))
@@ -399,7 +412,7 @@ uint32_t people_usable(const struct people *p)
 		bool is_usable = false;
 		for (uint32_t i = 0; v->session != 0 && i < p->network->link_count; i++) {
 			const struct appliance *a = p->network->links[i].appliance;
-			is_usable |= a->state == APPLIANCE_UP && !a->is_leaving &&
+			is_usable |= appliance_serves(a) &&
 				     p->now_ms < a->heard_ms + LEDGER_LIVE_MS &&
 				     appliance_now(a, p->now_ms) < v->expires * 1000ull &&
 				     !ended_has(a->ended, v->session);

@@ -18,6 +18,8 @@ struct person {
 	uint8_t state; // enum person_state
 	uint8_t line;
 	uint64_t visitor, key, session;
+	uint64_t granted_born_ms, granted_epoch; // of the process that said so first, then
+	uint32_t granted_at; // and which appliance
 	uint32_t expires;
 	uint64_t next_ms; // of the world: what it does then
 	uint64_t leaves_ms; // inside: gives its session back; 0: stays to its end

@@ -1,6 +1,8 @@
 // A member against the ledger (its model), with a second one beside it: stories of what an
 // appliance of a cluster does, one at a time and nothing at random. What happens when everything
 // happens at once is tests/sim/cluster/sim_cluster.
+//
+// LONG: stories, of one stage.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -252,6 +254,32 @@ static void a_skewed_batch_is_granted_nothing(void **state)
 	end(&s);
 }
 
+// The store's clock goes back while nobody is there who would know; cluster time does not.
+static void a_clock_that_nobody_saw_go_back(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	run(&s, 5000);
+	const uint64_t seen_ms = s.network.model.seen_ms;
+	appliance_kill(&s.a);
+	appliance_kill(&s.b);
+	network_reset(&s.network, 0, s.now_ms);
+	network_reset(&s.network, 1, s.now_ms);
+	s.network.clock_ms -= 3600000;
+	s.a.is_clock_set = s.b.is_clock_set = false; // nor do their own clocks
+	s.a.clock_ms = s.b.clock_ms = -7200000;
+	run(&s, 3000);
+	appliance_start(&s.a, s.now_ms);
+	appliance_start(&s.b, s.now_ms);
+	run(&s, 4000);
+	assert_false(status(&s.a).is_skewed || status(&s.b).is_skewed);
+	assert_true(s.network.model.seen_ms >= seen_ms);
+	assert_true(s.network.model.seen_ms <= seen_ms + 8000);
+	assert_int_equal(direct(&s, &s.a, 11).verdict, CLAIM_GRANTED);
+	end(&s);
+}
+
 static void who_was_stopped_spends_nothing_late(void **state)
 {
 	(void)state;
@@ -298,6 +326,40 @@ static void a_leave_on_a_is_known_on_b(void **state)
 	run(&s, MEMBER_SYNC_MS);
 	assert_true(ended_has(s.b.left, 21));
 	end(&s);
+}
+
+// A browser with the pass of one visitor and the ticket of another gives both back, wherever each
+// came from, and whether the store is there or not.
+static void a_leave_with_a_pass_of_another(void **state)
+{
+	(void)state;
+	for (int is_cut = 0; is_cut < 2; is_cut++) {
+		struct story s;
+		begin(&s, MEMBER_HOLD);
+		const struct claim_answer holder = direct(&s, &s.a, 11);
+		const uint64_t key = mint(&s, &s.a);
+		run(&s, 500);
+		if (is_cut) {
+			s.network.links[1].cut_until_ms = s.now_ms + 3000;
+			run(&s, 1500);
+			assert_true(status(&s.b).is_away);
+		}
+		const struct claim leave = {.kind = CLAIM_LEAVE,
+			.key = key,
+			.visitor = 21,
+			.session = holder.session,
+			.expires = holder.expires,
+			.place = 11};
+		assert_int_equal(ask(&s, &s.b, leave).verdict, CLAIM_LEFT);
+		assert_int_equal(ask(&s, &s.b, leave).verdict, CLAIM_LEFT); // sent again
+		assert_true(ended_has(s.b.ended, holder.session));
+		run(&s, 4000);
+		assert_true(ended_has(s.a.ended, holder.session));
+		assert_int_equal(model_taken(&s.network.model, line_of(&s)), 0); // its slot is free
+		assert_int_equal(direct(&s, &s.a, 12).verdict, CLAIM_GRANTED);
+		assert_int_equal(called(&s, &s.a, key, 21).verdict, CLAIM_LAPSED);
+		end(&s);
+	}
 }
 
 static void a_decision_is_with_all_at_once(void **state)
@@ -401,6 +463,82 @@ static void a_goodbye_is_the_last_word(void **state)
 	end(&s);
 }
 
+// --- the rate
+
+struct waiting {
+	uint64_t key, next_ms;
+	uint32_t pending; // 0: none
+	bool is_inside;
+	struct appliance *at;
+};
+
+// Everybody asks as told. Returns how many come in within `ms`.
+static uint32_t serve(struct story *s, struct waiting *people, uint32_t count, uint32_t ms)
+{
+	uint32_t inside = 0;
+	for (uint64_t end_ms = s->now_ms + ms; s->now_ms < end_ms; run(s, STEP_MS)) {
+		for (uint32_t i = 0; i < count; i++) {
+			struct waiting *w = &people[i];
+			struct claim_answer said;
+			if (w->pending && find(w->at, w->pending, &said)) {
+				w->pending = 0;
+				w->is_inside = said.verdict == CLAIM_GRANTED;
+				w->next_ms = s->now_ms + 1000ull * said.poll_after;
+				inside += w->is_inside;
+			}
+			if (w->is_inside || w->pending || s->now_ms < w->next_ms ||
+				w->key >= w->at->rooms[0].line->threshold)
+				continue;
+			w->pending = put(s, w->at,
+				(struct claim){
+					.kind = CLAIM_CALLED, .key = w->key, .visitor = 1000 + i});
+		}
+		s->a.answer_count = s->b.answer_count = 0;
+	}
+	return inside;
+}
+
+// A bucket that holds one person loses what comes in until that one is taken out.
+static void a_rate_is_used(void **state)
+{
+	(void)state;
+	enum { people = 600, seconds = 20 };
+	static const struct {
+		uint32_t rate, burst, share; // of 100
+	} table[] = {{1, 1, 95}, {3, 1, 93}, {5, 1, 92}, {10, 1, 88}, {20, 1, 75}, {5, 2, 98},
+		{20, 2, 95}, {20, 20, 98}};
+	static struct waiting at[people];
+	for (size_t n = 0; n < sizeof(table) / sizeof(table[0]); n++) {
+		struct story s;
+		begin(&s, MEMBER_HOLD);
+		s.line.node.present_max = 1024;
+		s.line.node.limits = (struct pool_limits){.rate_count = table[n].rate,
+			.rate_period_ms = 1000,
+			.burst = table[n].burst};
+		appliance_kill(&s.a);
+		appliance_kill(&s.b);
+		network_reset(&s.network, 0, s.now_ms);
+		network_reset(&s.network, 1, s.now_ms);
+		run(&s, 3000);
+		appliance_start(&s.a, s.now_ms);
+		appliance_start(&s.b, s.now_ms);
+		run(&s, 3000);
+		for (uint32_t i = 0; i < people; i++) {
+			at[i] = (struct waiting){.at = i % 2 ? &s.a : &s.b};
+			at[i].key = mint(&s, at[i].at);
+			if (i % 10 == 0)
+				run(&s, STEP_MS);
+		}
+		serve(&s, at, people, 5000);
+		const uint32_t inside = serve(&s, at, people, 1000 * seconds);
+		const uint32_t most = table[n].rate * seconds;
+		print_message(
+			"%u/s, burst %u: %u of %u\n", table[n].rate, table[n].burst, inside, most);
+		assert_in_range(inside, most * table[n].share / 100, most + table[n].burst);
+		end(&s);
+	}
+}
+
 // --- the store away
 
 static void cut(struct story *s)
@@ -469,6 +607,50 @@ static void a_share_is_a_share(void **state)
 	end(&s);
 }
 
+// Nobody who draws a ticket meanwhile is stuck with it, and they come in in their order.
+static void a_share_is_for_those_who_wait(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_SHARE);
+	s.line.node.limits =
+		(struct pool_limits){.rate_count = 2, .rate_period_ms = 1000, .burst = 1};
+	appliance_kill(&s.a);
+	network_reset(&s.network, 0, s.now_ms);
+	run(&s, 2500);
+	appliance_start(&s.a, s.now_ms);
+	run(&s, 3000);
+	cut(&s);
+	enum { people = 5 };
+	uint64_t keys[people], sessions[people] = {0};
+	for (uint32_t i = 0; i < people; i++) {
+		keys[i] = mint(&s, &s.a);
+		run(&s, 30);
+	}
+	assert_int_equal(direct(&s, &s.a, 99).verdict, CLAIM_REFUSED); // behind them
+	uint32_t inside = 0;
+	for (uint32_t ms = 0; inside < people && ms < 9000; ms += 100) {
+		assert_true(inside <= 1 + (ms + 1500) / 1000); // one a second of two
+		for (uint32_t i = 0; i < people; i++) {
+			if (sessions[i] != 0 || keys[i] >= s.a.rooms[0].line->threshold)
+				continue;
+			const struct claim_answer said = called(&s, &s.a, keys[i], 200 + i);
+			if (said.verdict != CLAIM_GRANTED)
+				break;
+			assert_int_equal(i, inside); // in their order
+			sessions[i] = said.session;
+			inside++;
+		}
+		run(&s, 100);
+	}
+	assert_int_equal(inside, people);
+	run(&s, 12000);
+	assert_false(status(&s.a).is_away);
+	for (uint32_t i = 0; i < people; i++)
+		assert_true(called(&s, &s.b, keys[i], 200 + i).session == sessions[i]);
+	end(&s);
+}
+
 static void a_conflict_ends_what_was_granted_at_home(void **state)
 {
 	(void)state;
@@ -528,17 +710,21 @@ int main(void)
 		cmocka_unit_test(a_lost_reply_changes_nothing),
 		cmocka_unit_test(a_reply_that_cannot_be_read_is_none),
 		cmocka_unit_test(a_skewed_batch_is_granted_nothing),
+		cmocka_unit_test(a_clock_that_nobody_saw_go_back),
 		cmocka_unit_test(who_was_stopped_spends_nothing_late),
 		cmocka_unit_test(an_end_on_a_is_refused_on_b),
 		cmocka_unit_test(a_leave_on_a_is_known_on_b),
+		cmocka_unit_test(a_leave_with_a_pass_of_another),
 		cmocka_unit_test(a_decision_is_with_all_at_once),
 		cmocka_unit_test(records_go_both_ways),
 		cmocka_unit_test(a_store_that_lost_writes_is_told_again),
 		cmocka_unit_test(a_name_is_one_appliances),
 		cmocka_unit_test(a_goodbye_is_the_last_word),
+		cmocka_unit_test(a_rate_is_used),
 		cmocka_unit_test(hold_grants_nobody),
 		cmocka_unit_test(open_lets_everybody_in_and_says_so_after),
 		cmocka_unit_test(a_share_is_a_share),
+		cmocka_unit_test(a_share_is_for_those_who_wait),
 		cmocka_unit_test(a_conflict_ends_what_was_granted_at_home),
 		cmocka_unit_test(what_cannot_be_remembered_is_not_asked_for),
 		cmocka_unit_test(the_ring_takes_so_many_and_no_more),

@@ -1,5 +1,7 @@
 // Goal: ledger.lua on a real Redis and the model do the same.
 // Goal: batch by batch every reply is equal, byte for byte; and so is the state, time and again.
+// Goal: what a newer version keeps in the same records changes nothing, and is kept (every other
+// seed).
 //
 // Arguments: seeds and batches of each; the seed is printed and replays. Virtual time: the script
 // reads TIME from two keys instead.
@@ -28,6 +30,7 @@ struct twins {
 	struct model model;
 	struct crowd crowd;
 	char sha[REDIS_SHA_BYTES + 1];
+	char *dump, *tomorrow; // scripts
 	uint64_t verdicts[LEDGER_KINDS][LEDGER_VERDICTS];
 };
 
@@ -103,9 +106,9 @@ static void differ(
 	exit(1);
 }
 
-static void compare_state(struct twins *t, const char *dump, uint64_t seed, uint64_t step)
+static void compare_state(struct twins *t, uint64_t seed, uint64_t step)
 {
-	redisReply *reply = say(t, 4, (const char *[]){"EVAL", dump, "1", PREFIX});
+	redisReply *reply = say(t, 4, (const char *[]){"EVAL", t->dump, "1", PREFIX});
 	char *model = model_dump(&t->model);
 	if (strcmp(reply->str, model) != 0)
 		differ(seed, step, "states", reply->str, model);
@@ -115,14 +118,60 @@ static void compare_state(struct twins *t, const char *dump, uint64_t seed, uint
 
 static void count(struct twins *t, const char *bytes)
 {
+	static struct ledger_news news;
 	struct ledger_wire_reader reader;
 	struct ledger_reply reply;
 	struct ledger_answer answer;
+	struct ledger_member member;
 	bool is_sound = ledger_wire_reply(&reader, bytes, strlen(bytes), &reply);
 	for (uint32_t i = 0; is_sound && i < reply.answer_count; i++) {
 		is_sound = ledger_wire_answer(&reader, &answer);
 		t->verdicts[answer.kind][answer.verdict] += is_sound;
 	}
+	for (uint32_t i = 0; is_sound && i < reply.member_count; i++)
+		is_sound = ledger_wire_member(&reader, &member);
+	for (uint32_t i = 0; is_sound && i < reply.news_count; i++)
+		is_sound = ledger_wire_news(&reader, &news);
+	if (is_sound)
+		return;
+	fprintf(stderr, "a reply that cannot be read:\n%s\n", bytes);
+	exit(1);
+}
+
+// Whether a record that is named there has been entered anew by what a member knows of it.
+static bool is_entered_anew(const struct ledger_batch *batch, const char *name)
+{
+	char expected[48];
+	for (uint32_t i = 0; i < batch->count; i++) {
+		const struct ledger_entry *e = &batch->entries[i];
+		snprintf(
+			expected, sizeof(expected), "v %08x%016" PRIx64, e->line, e->claim.visitor);
+		if (e->kind == LEDGER_TAKEN && strncmp(name, expected, strlen(expected)) == 0)
+			return true;
+	}
+	return false;
+}
+
+// A newer version was here: each record has more in it than ours.
+static void meet_tomorrow(
+	struct twins *t, const struct ledger_batch *batch, uint64_t seed, uint64_t step)
+{
+	redisReply *reply = say(t, 4, (const char *[]){"EVAL", t->tomorrow, "1", PREFIX});
+	for (const char *name = reply->str; *name; name = strchr(name, '\n') + 1) {
+		if (is_entered_anew(batch, name))
+			continue;
+		fprintf(stderr, "seed %" PRIu64 ", batch %" PRIu64 ": lost %s", seed, step, name);
+		exit(1);
+	}
+	freeReplyObject(reply);
+}
+
+// News carry what a newer conductor said.
+static void take_out_tomorrow(char *text)
+{
+	static const char what[] = " tomorrow";
+	for (char *at = text; (at = strstr(at, what));)
+		memmove(at, at + strlen(what), strlen(at + strlen(what)) + 1);
 }
 
 static void empty(struct twins *t)
@@ -132,7 +181,7 @@ static void empty(struct twins *t)
 	model_init(&t->model);
 }
 
-static void run(struct twins *t, const char *dump, uint64_t seed, uint64_t batches)
+static void run(struct twins *t, uint64_t seed, uint64_t batches)
 {
 	empty(t);
 	crowd_init(&t->crowd, seed);
@@ -147,11 +196,14 @@ static void run(struct twins *t, const char *dump, uint64_t seed, uint64_t batch
 		set_clock(t);
 		redisReply *lua = ask_redis(t, batch);
 		char *model = model_batch(&t->model, batch, t->crowd.raw_ms);
+		count(t, lua->str);
+		take_out_tomorrow(lua->str);
 		if (strcmp(lua->str, model) != 0)
 			differ(seed, step, "replies", lua->str, model);
-		count(t, model);
 		if (step % DUMP_EVERY == 0 || step + 1 == batches)
-			compare_state(t, dump, seed, step);
+			compare_state(t, seed, step);
+		if (seed % 2 == 0)
+			meet_tomorrow(t, batch, seed, step);
 		crowd_reply(&t->crowd, member, model, strlen(model));
 		free(model);
 		freeReplyObject(lua);
@@ -303,7 +355,7 @@ static uint32_t count_came(char *reply)
 
 // Who came is kept for the conductor, told piece by piece, and bounded; those before its first look
 // are not told at all.
-static void who_came_is_bounded(struct twins *t, const char *dump)
+static void who_came_is_bounded(struct twins *t)
 {
 	static struct ledger_entry entries[LEDGER_ENTRIES_MAX];
 	struct ledger_batch batch = {.name = "a1",
@@ -333,7 +385,7 @@ static void who_came_is_bounded(struct twins *t, const char *dump)
 		if (batch.count == LEDGER_ENTRIES_MAX || visitor == LEDGER_CAME_KEPT_MAX + 2)
 			free(ask_both(t, &batch));
 	}
-	compare_state(t, dump, 0, batch.number);
+	compare_state(t, 0, batch.number);
 	for (uint32_t told = 0; told <= LEDGER_CAME_KEPT_MAX; told += LEDGER_CAME_MAX) {
 		entries[batch.count++] = view;
 		const uint32_t count = count_came(ask_both(t, &batch));
@@ -359,7 +411,7 @@ static struct ledger_entry direct_entry(uint64_t id)
 
 // Two slots: 1 is inside by a2, 2 by a1. Writes are lost, a2 does not come back. It may have ended
 // 1 and let somebody else in, whom it alone would remember: when 1 ends, its slot is not free.
-static void what_nobody_writes_back_frees_nothing(struct twins *t, const char *dump)
+static void what_nobody_writes_back_frees_nothing(struct twins *t)
 {
 	static struct ledger_entry entries[LEDGER_ENTRIES_MAX];
 	struct ledger_batch a1 = {.name = "a1",
@@ -405,7 +457,7 @@ static void what_nobody_writes_back_frees_nothing(struct twins *t, const char *d
 	free(ask_both(t, &a1));
 	entries[a1.count++] = direct_entry(3);
 	expect_both(t, &a1, "2 3\n");
-	compare_state(t, dump, 0, a1.number);
+	compare_state(t, 0, a1.number);
 }
 
 int main(int argc, char **argv)
@@ -414,21 +466,23 @@ int main(int argc, char **argv)
 	const uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 10) : 6;
 	const uint64_t batches = argc > 2 ? strtoull(argv[2], NULL, 10) : 400;
 	const uint64_t first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
-	char *dump = read_file(TWINS_DUMP);
+	twins.dump = read_file(TWINS_FOLDER "/dump.lua");
+	twins.tomorrow = read_file(TWINS_FOLDER "/tomorrow.lua");
 	redis_server_start(&twins.server);
 	load(&twins);
 	records_are_bounded(&twins);
 	trees_are_bounded(&twins);
-	who_came_is_bounded(&twins, dump);
-	what_nobody_writes_back_frees_nothing(&twins, dump);
+	who_came_is_bounded(&twins);
+	what_nobody_writes_back_frees_nothing(&twins);
 	for (uint64_t seed = first; seed < first + seeds; seed++) {
 		printf("seed %" PRIu64 "\n", seed);
 		fflush(stdout);
-		run(&twins, dump, seed, batches);
+		run(&twins, seed, batches);
 	}
 	redis_server_stop(&twins.server);
 	model_fini(&twins.model);
-	free(dump);
+	free(twins.dump);
+	free(twins.tomorrow);
 	for (uint32_t kind = 1; kind < LEDGER_KINDS; kind++) {
 		printf("kind %2u:", kind);
 		for (uint32_t v = 1; v < LEDGER_VERDICTS; v++)

@@ -1,4 +1,6 @@
 // What appliances share: three of them and a ledger's records, told to each in order.
+//
+// LONG: stories, of one stage.
 
 #include "controlplane/appliance/shared.h"
 
@@ -521,6 +523,118 @@ static void what_is_not_told_again_is_no_more(void **state)
 	destroy(c);
 }
 
+// The last record of that type and id.
+static struct ledger_record *last_of(struct cluster *c, uint8_t type, uint32_t id)
+{
+	for (uint32_t i = c->count; i-- > 0;) {
+		struct ledger_record *r = &c->log[i].of;
+		r->bytes = c->log[i].bytes;
+		if (r->type == type && r->id == id && r->len > 0)
+			return r;
+	}
+	fail_msg("there is no such record");
+	return NULL;
+}
+
+// A sealed record with another version, if it is not 0, and with more behind it.
+static void change_sealed(struct cluster *c, struct ledger_record *r, const char *kind,
+	uint8_t version, const char *more)
+{
+	uint8_t plain[LEDGER_BLOB_MAX];
+	char id[12];
+	snprintf(id, sizeof(id), "%u", r->id);
+	assert_int_equal(seal_open(c->seal, kind, id, r->bytes, r->len, plain), SEAL_OPEN);
+	const uint32_t bytes = r->len - SEAL_OVERHEAD_BYTES, more_bytes = (uint32_t)strlen(more);
+	plain[0] = version ? version : plain[0];
+	memcpy(plain + bytes, more, more_bytes);
+	assert_int_equal(seal_close(c->seal, kind, id, plain, bytes + more_bytes,
+				 (uint8_t *)(uintptr_t)r->bytes),
+		0);
+	r->len += more_bytes;
+}
+
+// What the next version has behind ours is kept by whoever writes a record anew.
+static void more_in_a_record_is_kept(void **state)
+{
+	(void)state;
+	static const char more[] = "tomorrow";
+	struct cluster *c = create();
+	struct secrets_view view;
+	settle(c);
+	for (uint32_t e = (uint32_t)(NOW / TICKETS_EPOCH_S); e <= NOW / TICKETS_EPOCH_S + 1; e++)
+		change_sealed(c, last_of(c, SHARED_SEED, e), "seed", 0, more);
+	const int id = shared_rotate(c->at[2].shared, TTL, c->now_s);
+	change_sealed(c, last_of(c, SHARED_SECRET, (uint32_t)id), "secret", 0, more);
+	stop(&c->at[1]);
+	start(c, 1, c->seal); // reads it all
+	settle(c);
+	assert_same_current(c);
+	assert_non_null(view_of(&c->at[1], SECRETS_CURRENT, &view));
+	assert_int_equal(view.id, id);
+	uint8_t plain[LEDGER_BLOB_MAX];
+	char name[12];
+	const struct ledger_record *secret = last_of(c, SHARED_SECRET, (uint32_t)id);
+	snprintf(name, sizeof(name), "%d", id);
+	assert_int_equal(
+		seal_open(c->seal, "secret", name, secret->bytes, secret->len, plain), SEAL_OPEN);
+	assert_int_equal(plain[1], SECRETS_CURRENT); // written anew by the conductor
+	assert_memory_equal(
+		plain + secret->len - SEAL_OVERHEAD_BYTES - strlen(more), more, strlen(more));
+
+	struct shared_room room = {.line_id = 7, .state = 1, .mode = 0xff};
+	snprintf(room.message, sizeof(room.message), "a message");
+	assert_true(shared_put_room(c->at[0].shared, &room));
+	struct ledger_record *said = last_of(c, SHARED_ROOM, 7);
+	memcpy((uint8_t *)(uintptr_t)said->bytes + said->len, more, strlen(more));
+	said->len += (uint32_t)strlen(more);
+	settle(c);
+	assert_memory_equal(&c->at[1].room, &room, sizeof(room));
+	snprintf(room.message, sizeof(room.message), "another, and longer");
+	assert_true(shared_put_room(c->at[1].shared, &room));
+	said = last_of(c, SHARED_ROOM, 7);
+	assert_memory_equal(said->bytes + said->len - strlen(more), more, strlen(more));
+	settle(c);
+	assert_memory_equal(&c->at[0].room, &room, sizeof(room));
+
+	assert_true(shared_put_release(c->at[0].shared, 7, 500, 1));
+	said = last_of(c, SHARED_RELEASE, 7);
+	memcpy((uint8_t *)(uintptr_t)said->bytes + said->len, more, strlen(more));
+	said->len += (uint32_t)strlen(more);
+	settle(c);
+	assert_int_equal(c->at[2].people, 500);
+	destroy(c);
+}
+
+// What is of a higher version nobody goes by, and everybody keeps.
+static void a_higher_version_is_passed_over(void **state)
+{
+	(void)state;
+	struct cluster *c = create();
+	struct secrets_view view;
+	settle(c);
+	const int id = shared_rotate(c->at[2].shared, TTL, c->now_s);
+	change_sealed(c, last_of(c, SHARED_SECRET, (uint32_t)id), "secret", SHARED_VERSION + 1, "");
+	struct shared_room room = {.line_id = 7, .state = 1};
+	assert_true(shared_put_room(c->at[0].shared, &room));
+	c->log[c->count - 1].bytes[0] = SHARED_VERSION + 1;
+	assert_true(shared_put_release(c->at[0].shared, 7, 500, 1));
+	c->log[c->count - 1].bytes[0] = SHARED_VERSION + 1;
+	const uint32_t said = c->at[0].said, count = c->count;
+	settle(c);
+	for (uint32_t i = 0; i < APPLIANCES; i++) {
+		assert_null(view_of(&c->at[i], SECRETS_TOLD, &view));
+		assert_int_equal(c->at[i].rooms + c->at[i].released, 0);
+	}
+	assert_int_equal(c->at[0].said, said); // it is no fault
+	assert_int_equal(c->count, count); // nor deleted
+	assert_same_current(c);
+	assert_true(shared_restore(c->at[1].shared)); // after a loss: as they came
+	const uint8_t *restored = last_of(c, SHARED_ROOM, 7)->bytes;
+	assert_int_equal(restored[0], SHARED_VERSION + 1);
+	assert_int_equal(last_of(c, SHARED_SECRET, (uint32_t)id)->len, c->log[count - 3].of.len);
+	destroy(c);
+}
+
 // Whatever stands in a record, it is looked at and no more.
 static void damaged_records_are_passed_over(void **state)
 {
@@ -591,6 +705,8 @@ int main(void)
 		cmocka_unit_test(a_gathering_is_told_sealed),
 		cmocka_unit_test(a_loss_is_made_good),
 		cmocka_unit_test(what_is_not_told_again_is_no_more),
+		cmocka_unit_test(more_in_a_record_is_kept),
+		cmocka_unit_test(a_higher_version_is_passed_over),
 		cmocka_unit_test(damaged_records_are_passed_over),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -190,6 +190,11 @@ static uint64_t port_bytes(const struct config *c, uint32_t worker_count)
 	return 5 * c->connections * worker_count;
 }
 
+static uint64_t cluster_bytes(const struct config *c, uint32_t worker_count)
+{
+	return 10 * c->left_max + worker_count;
+}
+
 static const struct config_bill_row rows[] = {
 	{"fixed", CONFIG_PER_PROCESS, 3, 1000},
 	{"workers", CONFIG_PER_WORKER, 1, 64},
@@ -207,11 +212,15 @@ static const struct config_bill_row rows[] = {
 	{"streams", CONFIG_PER_SOCKET, 1, 1},
 	{"ports", CONFIG_PER_PORT_BYTE, 1, 1},
 	{"network", CONFIG_PER_NETWORK_BYTE, 1, 1},
+	{"link", CONFIG_PER_CLUSTER, 1, 1},
+	{"ranks", CONFIG_PER_SHARED_ROOM, 1, 10},
+	{"cluster", CONFIG_PER_CLUSTER_BYTE, 1, 1},
 };
 static const struct config_bill bill = {.row_count = sizeof(rows) / sizeof(rows[0]),
 	.rows = rows,
 	.port_bytes = port_bytes,
-	.network_bytes = NULL};
+	.network_bytes = NULL,
+	.cluster_bytes = cluster_bytes};
 
 static void test_bill(void **state)
 {
@@ -246,10 +255,16 @@ static void test_bill(void **state)
 		"streams                               100            1              100\n"
 		"ports                                1500            1             1500\n"
 		"network                                 0            1                0\n"
+		"link                                    0            1                0\n"
+		"ranks                                   0           10                0\n"
+		"cluster                                 0            1                0\n"
 		"total                                                           1224008\n");
 	assert_int_equal(config_bill_total(c, &bill, 3), 1224008);
 	c->driver = CONFIG_DRIVER_DPDK;
 	assert_int_equal(config_bill_total(c, &bill, 3), 1223908);
+	c->store.kind = CONFIG_STORE_REDIS;
+	assert_int_equal(config_bill_total(c, &bill, 3), 1223908 + 1 + 20 + 303);
+	c->store.kind = CONFIG_STORE_EMBEDDED;
 	free(text);
 	config_destroy(c);
 }

@@ -1,6 +1,7 @@
 // Rooms over reloads: one that fails midway changes nothing, and a room that comes back is what it
 // was.
 
+#include "controlplane/appliance/appliance.h"
 #include "controlplane/engine.h"
 #include "controlplane/rooms.h"
 
@@ -30,6 +31,22 @@ struct memory_store {
 
 // What no test here calls.
 const struct claims_seams turn_seams;
+
+// There is one appliance.
+void appliance_share_draws(struct control *c)
+{
+	fail_msg("%p", (void *)c->appliance);
+}
+
+void appliance_see_draws(struct control *c)
+{
+	fail_msg("%p", (void *)c->appliance);
+}
+
+void appliance_salt_used(struct control *c, const struct control_room *room)
+{
+	fail_msg("%p of %s", (void *)c->appliance, room->config->name);
+}
 
 void reload_snapshot(struct control *c)
 {

@@ -323,10 +323,13 @@ static void leaving_gives_back_what_is_held(void **state)
 	assert_int_equal(decision.claim.key, 0);
 	assert_int_equal(decision.claim.session, 0x5e55);
 	assert_int_equal(decision.claim.expires, NOW_S - 100 + LIFE_S);
+	assert_int_equal(decision.claim.place, 0);
 	request.tokens[1].token.visitor = 0xdef; // another one's: both
 	run();
 	assert_int_equal(decision.claim.key, keys[7]);
+	assert_int_equal(decision.claim.visitor, 0xabc);
 	assert_int_equal(decision.claim.session, 0x5e55);
+	assert_int_equal(decision.claim.place, 0xdef);
 }
 
 // A copy of a ticket that was given back is worth nothing from then on; another one may be.

@@ -158,18 +158,19 @@ static int listen_at(const char *name)
 }
 
 // In the child: one visitor after the other, until it is killed.
-static void pretend(int fd, const char *text, size_t bytes)
+static void pretend(int fd, const char *const texts[2], size_t bytes)
 {
 	static char xs[65536];
 	memset(xs, 'x', sizeof(xs));
-	for (int peer; (peer = accept(fd, NULL, NULL)) >= 0;) {
+	for (int i = 0, peer; (peer = accept(fd, NULL, NULL)) >= 0; i++) {
+		const char *text = texts[i % 2];
 		ssize_t sent = send(peer, text, strlen(text), MSG_NOSIGNAL);
 		for (size_t left = bytes; left > 0 && sent > 0; left -= (size_t)sent)
 			sent = send(peer, xs, left < sizeof(xs) ? left : sizeof(xs), MSG_NOSIGNAL);
 	}
 }
 
-pid_t redis_pretend(const char *name, const char *text, size_t bytes)
+static pid_t start_to_pretend(const char *name, const char *const texts[2], size_t bytes)
 {
 	int fd = listen_at(name);
 	pid_t parent = getpid(), pid = fork();
@@ -177,11 +178,21 @@ pid_t redis_pretend(const char *name, const char *text, size_t bytes)
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() == parent)
-			pretend(fd, text, bytes);
+			pretend(fd, texts, bytes);
 		_exit(1);
 	}
 	close(fd);
 	return pid;
+}
+
+pid_t redis_pretend(const char *name, const char *text, size_t bytes)
+{
+	return start_to_pretend(name, (const char *const[]){text, text}, bytes);
+}
+
+pid_t redis_pretend_news(const char *name, const char *greeting, const char *news)
+{
+	return start_to_pretend(name, (const char *const[]){greeting, news}, 0);
 }
 
 void redis_wait_port(uint16_t port)

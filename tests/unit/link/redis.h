@@ -37,6 +37,9 @@ pid_t redis_start(const char *name, uint32_t port, ...);
 // nothing.
 pid_t redis_pretend(const char *name, const char *text, size_t bytes);
 
+// One that says `greeting` to whoever connects first, third, fifth, and `news` to the others.
+pid_t redis_pretend_news(const char *name, const char *greeting, const char *news);
+
 // Wait until something listens on a loopback port.
 void redis_wait_port(uint16_t port);
 

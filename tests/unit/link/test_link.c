@@ -292,59 +292,6 @@ static void test_names_and_db(void **state)
 	redis_stop(redis);
 }
 
-// Whatever else may listen where Redis should.
-static void test_others(void **state)
-{
-	(void)state;
-	enum { reply_bytes_max = 256 << 10 }; // a slow machine reads it within the time of a try
-	static const struct {
-		const char *text;
-		size_t bytes;
-		const char *error;
-	} table[] = {
-		{"HTTP/1.1 400 Bad Request\r\n\r\n", 0, "Protocol error"},
-		{"+OK hello\r\n", 0, "has an unknown role"},
-		{"-ERR max number of clients reached\r\n", 0, "max number of clients reached"},
-		{"", 0, "no greeting in time"},
-		{"$99999999\r\n", reply_bytes_max + (64 << 10), "too long"},
-		{"$99999999\r\n", reply_bytes_max - (64 << 10), "no greeting in time"},
-	};
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		pid_t other = redis_pretend("other", table[i].text, table[i].bytes);
-		struct config_store store = owner_socket("other");
-		struct owner owner;
-		owner_init_bounded(&owner, &store, reply_bytes_max);
-		owner_wait_error(&owner, table[i].error);
-		assert_int_equal(owner.ready, 0);
-		owner_fini(&owner);
-		redis_stop(other);
-	}
-}
-
-// A greeting as it should be, and one reply more.
-static void test_unasked(void **state)
-{
-	(void)state;
-	static const char info[] = "run_id:0123456789012345678901234567890123456789\r\n"
-				   "master_replid:0123456789012345678901234567890123456789\r\n"
-				   "role:master\r\nloading:0\r\nredis_version:7.0.15\r\n"
-				   "connected_slaves:0\r\nmaster_repl_offset:0\r\n";
-	char text[1024];
-	snprintf(text, sizeof(text),
-		"*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n$%zu\r\n%s\r\n*0\r\n"
-		"$40\r\n0123456789012345678901234567890123456789\r\n%s",
-		sizeof(info) - 1, info, "+unasked\r\n");
-	pid_t other = redis_pretend("unasked", text, 0);
-	struct config_store store = owner_socket("unasked");
-	struct owner owner;
-	owner_init(&owner, &store, NULL, 0);
-	owner_wait(&owner, &owner.lost, 1);
-	assert_int_equal(owner.ready, 1);
-	assert_non_null(strstr(owner.reason, "nobody asked for"));
-	owner_fini(&owner);
-	redis_stop(other);
-}
-
 static void test_drop(void **state)
 {
 	(void)state;
@@ -547,8 +494,6 @@ int main(void)
 		cmocka_unit_test(test_passwords),
 		cmocka_unit_test(test_replica),
 		cmocka_unit_test(test_names_and_db),
-		cmocka_unit_test(test_others),
-		cmocka_unit_test(test_unasked),
 		cmocka_unit_test(test_drop),
 		cmocka_unit_test(test_warnings),
 		cmocka_unit_test(test_failover),

@@ -1,0 +1,300 @@
+"""Goal: a store that goes and comes back, of itself or by Sentinel, lets nobody in who was not to
+come in, but where a room was told to; and then says so.
+
+Two appliances of the sockets driver on loopback, with stores of their own for each story.
+"""
+import pathlib
+import signal
+import subprocess
+import time
+
+import httpx
+import pytest
+from sluice import JSON, free_port, room, token, wait_for
+from test_cluster import Cluster, Redis, Wanderer, is_inside
+
+pytestmark = [pytest.mark.sockets, pytest.mark.xdist_group("cluster")]
+
+KEYS = {"session": "60s", "burst": 1}
+ROOMS = [
+    room("hold", capacity=1, on_store_loss="hold", **KEYS),
+    room("share", capacity=3, rate="4/s", on_store_loss="share", **KEYS),
+    room("open", capacity=1, on_store_loss="open", **KEYS),
+    room("reject", capacity=1, on_store_loss="reject", **KEYS),
+]
+NAMES = [r["name"] for r in ROOMS]
+
+
+class Kept(Redis):
+    """redis-server that forgets nothing, on a socket or a port."""
+
+    def __init__(self, folder, name, port=0, *more):
+        self.folder, self.process, self.port = folder, None, port
+        self.socket = folder / f"{name}.socket"
+        self.words = ["redis-server", "--port", str(port), "--unixsocket", str(self.socket),
+                      "--dir", str(folder), "--appendonly", "yes", "--appendfsync", "always",
+                      "--appenddirname", f"{name}.aof", *more]
+
+    def start(self):
+        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *self.words],
+                                        stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        wait_for(lambda: self.say("PING") == "PONG", 10)
+        return self
+
+    def destroy(self):
+        if self.process and self.process.poll() is None:
+            self.kill()
+
+
+class Two(Cluster):
+    """Two appliances; `store` as it is configured."""
+
+    def __init__(self, rooms, store=None):
+        super().__init__()
+        self.rooms, self.store = rooms, store
+        self.redis_kept = Kept(self.redis.folder, "kept")
+
+    def make(self, name, rooms=None, key=None):
+        sluice = super().make(name, rooms or self.rooms, key)
+        sluice.config["store"] = self.store or f"unix://{self.redis_kept.socket}"
+        return sluice
+
+    def begin(self):
+        self.at = {name: self.make(name).start(expect_ready=False) for name in ("a", "b")}
+        for sluice in self.all():
+            wait_for(sluice.is_ready, 30, otherwise=sluice.read_log)
+        self.wait_whole()
+        return self
+
+    def destroy(self):
+        self.redis_kept.destroy()
+        super().destroy()
+
+
+@pytest.fixture
+def two():
+    made = Two(ROOMS)
+    try:
+        made.redis_kept.start()
+        yield made.begin()
+    finally:
+        made.destroy()
+
+
+def fill(cluster, name):
+    """Somebody inside, and somebody who waits."""
+    inside, waits = Wanderer(cluster, name), Wanderer(cluster, name)
+    wait_for(lambda: is_inside(inside.get()), 10, 0.2, otherwise=cluster.describe)
+    return inside, waits
+
+
+def place_of(cluster, one):
+    """Once all say the same."""
+    def alike():
+        places = {one.status(sluice)["position"] for sluice in cluster.all()}
+        return len(places) == 1 and places.pop()
+    return wait_for(alike, 5, 0.05, otherwise=cluster.describe)
+
+
+def sessions(people):
+    return {token(one.passed)["key"] for one in people if one.passed}
+
+
+def test_on_store_loss(two):
+    """What is told and who is let in while the store is away, by each room's wish; and when it is
+    back everybody has one session, and nobody is let in for whom there is no room."""
+    inside = {}
+    for name in NAMES:
+        inside[name], _ = fill(two, name)
+    waits = Wanderer(two, "hold")
+    assert not is_inside(waits.get())
+    place = place_of(two, waits)
+
+    two.redis_kept.kill()
+    for sluice in two.all():
+        wait_for(lambda: sluice.show("cluster")["store"]["state"] == "away", 5, 0.1)
+    began = time.monotonic()
+    for name in NAMES:  # whoever is in stays in, everywhere
+        assert all(is_inside(inside[name].get(sluice=s)) for s in two.all())
+
+    # hold: places stay, newcomers get tickets.
+    held = Wanderer(two, "hold")
+    assert not is_inside(held.get()) and held.ticket
+    assert waits.status()["position"] == place and waits.status()["state"] == "waiting"
+    # open: everybody; on A and on B it is another session, until they have met.
+    opened = [Wanderer(two, "open") for _ in range(4)]
+    for one in opened:
+        wait_for(lambda: is_inside(one.get()), 5, 0.1, otherwise=two.describe)
+    # reject: no newcomer, and no ticket.
+    turned = Wanderer(two, "reject")
+    wait_for(lambda: "rejected" in turned.get(headers=JSON).text, 3, 0.1)
+    # share: by half of the rate on each, beyond the capacity; who finds nobody's turn waits.
+    shared = [Wanderer(two, "share", i % 2) for i in range(6)]
+    for i, one in enumerate(shared):
+        one.get(sluice=two.all()[i % 2])
+
+    def come_in():
+        for i, one in enumerate(shared):
+            if not one.passed:
+                one.status(two.all()[i % 2])
+        return len(sessions(shared)) == len(shared)
+    wait_for(come_in, 10, 0.1, otherwise=two.describe)
+    assert len(sessions(shared)) <= 4 * (time.monotonic() - began) + 2
+    # show says which rooms that are.
+    for sluice in two.all():
+        views = {v["room"]: v for v in sluice.show("cluster")["rooms"]}
+        assert {name: views[name]["on_store_loss"] for name in NAMES} == {n: n for n in NAMES}
+        assert all(views[name]["in_force"] for name in NAMES)
+        assert {name for name in NAMES if views[name]["outside_bound"]} == {"share", "open"}
+
+    two.redis_kept.start()
+    two.wait_whole(15)
+    was = {name: sessions(people) for name, people in (("open", opened), ("share", shared))}
+    wait_for(lambda: all(s.show("cluster")["unsaid"] == 0 for s in two.all()), 5, 0.1)
+    # What was granted is in the book, so that nobody else comes in: neither newcomers nor those
+    # who waited, before there is room again.
+    for name, count in (("open", 5), ("share", 1 + len(was["share"])), ("hold", 1)):
+        wait_for(lambda: two.all()[0].show("room", name)["sessions"] == count, 5, 0.2,
+                 otherwise=lambda: f"{name}: {two.all()[0].show('room', name)}")
+    for name in ("open", "hold", "reject"):
+        late = Wanderer(two, name)
+        for _ in range(4):
+            assert not is_inside(late.get())
+            time.sleep(0.2)
+    assert waits.status()["position"] == place and waits.status()["state"] == "waiting"
+    # One session each, on either, also for who comes with the ticket alone.
+    for name, people in (("open", opened), ("share", shared)):
+        for one in people:
+            if not one.passed:
+                continue
+            assert all(is_inside(one.get(sluice=s)) for s in two.all())
+        assert sessions(people) == was[name]
+    over = {v["room"]: v["over_admitted_max"] for v in two.all()[0].show("cluster")["rooms"]}
+    assert over["hold"] == over["reject"] == 0 and over["open"] == 4
+    # The held come in when there is room.
+    inside["hold"].leave()
+    wait_for(lambda: waits.status()["state"] == "admitted", 10, 0.3, otherwise=two.describe)
+
+
+class Watched:
+    """A primary, its replica, and a sentinel that makes the one the other."""
+
+    def __init__(self, folder):
+        first, second, self.port = free_port(), free_port(), free_port()
+        self.first = Kept(folder, "first", first, "--repl-diskless-sync-delay", "0",
+                          "--repl-ping-replica-period", "1")
+        self.second = Kept(folder, "second", second, "--replicaof", "127.0.0.1", str(first))
+        self.conf = pathlib.Path(folder, "sentinel.conf")
+        self.conf.write_text(f"port {self.port}\nbind 127.0.0.1\ndir {folder}\n"
+                             f"sentinel monitor club 127.0.0.1 {first} 1\n"
+                             "sentinel down-after-milliseconds club 700\n"
+                             "sentinel failover-timeout club 4000\n")
+        self.sentinel = None
+
+    def ask(self, *words):
+        return subprocess.run(["redis-cli", "-p", str(self.port), *words], capture_output=True,
+                              text=True, timeout=5).stdout
+
+    def start(self):
+        self.first.start()
+        self.second.start()
+        wait_for(lambda: "master_link_status:up" in self.second.say("INFO", "replication"), 10)
+        self.sentinel = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "redis-sentinel", str(self.conf)],
+            stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        # Until it knows of the replica, it has none to promote.
+        wait_for(lambda: str(self.second.port) in self.ask("SENTINEL", "REPLICAS", "club"), 15)
+        return self
+
+    def destroy(self):
+        for process in (self.sentinel, self.first.process, self.second.process):
+            if process and process.poll() is None:
+                process.kill()
+                process.wait(10)
+
+
+@pytest.fixture
+def watched():
+    made = Two([room("few", capacity=2, **KEYS), room("line", capacity=1, **KEYS)])
+    redis = Watched(made.redis.folder)
+    made.store = f"sentinel://127.0.0.1:{redis.port}/club"
+    try:
+        redis.start()
+        yield made.begin(), redis
+    finally:
+        redis.destroy()
+        made.destroy()
+
+
+def test_sentinel_promotes_one_that_has_missed_writes(watched):
+    """The primary dies with a session and a ticket that its replica never heard of. Nobody is let
+    in in its place; the ticket has its place; the primary that comes back is let be."""
+    two, redis = watched
+    inside, waits = fill(two, "line")
+    assert not is_inside(waits.get())
+    place = place_of(two, waits)
+    first = Wanderer(two, "few")
+    wait_for(lambda: is_inside(first.get()), 5, 0.2, otherwise=two.describe)
+    epoch = two.all()[0].show("cluster")["epoch"]
+
+    redis.second.signal(signal.SIGSTOP)
+    try:
+        lost = Wanderer(two, "few")
+        wait_for(lambda: is_inside(lost.get()), 2, 0.05, otherwise=two.describe)
+        behind = Wanderer(two, "line", 1)
+        assert not is_inside(behind.get())
+        assert place_of(two, behind) == place + 1
+        redis.first.kill()
+    finally:
+        redis.second.signal(signal.SIGCONT)
+    began = time.monotonic()
+    wait_for(lambda: all(str(redis.second.port) in (s.show("cluster")["store"]["primary"] or "")
+                         and s.show("cluster")["store"]["state"] == "there"
+                         for s in two.all()), 20, 0.1, otherwise=two.describe)
+    print(f"recovered {time.monotonic() - began:.1f} s after the primary's death")
+    for sluice in two.all():
+        view = sluice.show("cluster")
+        assert view["epoch"] > epoch and view["over_admitted_max"] == 0
+    late = Wanderer(two, "few")
+    for sluice in two.all():
+        assert is_inside(lost.get(sluice=sluice)) and is_inside(first.get(sluice=sluice))
+        assert not is_inside(late.get(sluice=sluice))
+        assert waits.status(sluice)["position"] == place
+        assert behind.status(sluice)["position"] == place + 1
+    assert two.all()[0].show("cluster")["over_admitted_max"] == 0
+    redis.first.start()  # an old primary, until the sentinel has made it a replica
+    time.sleep(0.5)
+    assert is_inside(lost.get()) and is_inside(inside.get())
+    assert late.status()["state"] != "admitted"
+    lost.leave()
+    wait_for(lambda: late.status()["state"] == "admitted", 10, 0.2, otherwise=two.describe)
+
+
+def test_health_while_the_store_is_awaited():
+    """A first start has nothing to go by: it says so at once, to balancers and to commands, and
+    serves when the store is there."""
+    two = Two(ROOMS)
+    try:
+        sluice = two.make("a").start(expect_ready=False)
+
+        def health():
+            try:
+                return httpx.get(sluice.url("/.sluice/health"), timeout=1)
+            except httpx.TransportError:
+                return None
+        said = wait_for(health, 10, 0.1, otherwise=sluice.read_log)
+        assert said.status_code == 503 and said.headers["Retry-After"] == "2"
+        assert said.json()["state"] == "starting" and said.json()["waiting_for"] == "store"
+        began = time.monotonic()
+        assert all(health().status_code == 503 for _ in range(50))
+        assert time.monotonic() - began < 5
+        assert httpx.post(sluice.url("/hold/"), content=b"x" * 100).status_code == 503
+        told = sluice.cli("show", "cluster", check=False)
+        assert told.returncode == 1 and "waits for the store" in told.stdout + told.stderr
+        two.redis_kept.start()
+        wait_for(sluice.is_ready, 10, otherwise=sluice.read_log)
+        assert health().status_code == 200 and health().json()["state"] == "ok"
+        assert sluice.show("cluster")["appliances"] == 1
+    finally:
+        two.at = {"a": sluice}
+        two.destroy()
