@@ -4,18 +4,13 @@
 
 #include "controlplane/appliance/shared.h"
 
+#include "controlplane/appliance/shared_record.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SECRET_BYTES (1u + 1u + 8u + 8u + 8u + STORE_SECRET_BYTES)
-#define SEED_BYTES (1u + STORE_SECRET_BYTES)
-#define ROOM_BYTES (1u + 1u + 1u + 1u + STORE_SALT_BYTES_MAX + 8u + 8u + 2u)
-#define RELEASE_BYTES (1u + 8u + 8u)
-static_assert(SECRET_BYTES + SEAL_OVERHEAD_BYTES <= LEDGER_BLOB_MAX, "a secret fits a record");
-static_assert(ROOM_BYTES + STATUS_MESSAGE_BYTES_MAX <= LEDGER_BLOB_MAX, "a room does");
 
 struct copy {
 	uint8_t type;
@@ -24,14 +19,6 @@ struct copy {
 	bool is_kept; // a secret that could be read
 	uint32_t version; // of a gathering
 	uint8_t *bytes;
-};
-
-struct secret_record {
-	struct store_secret of;
-	uint8_t state; // enum secrets_state
-	uint64_t ttl_s; // for which the one before it stays when this signs
-	uint32_t rest_bytes; // of a newer version, behind all that
-	uint8_t rest[LEDGER_BLOB_MAX];
 };
 
 struct shared {
@@ -50,23 +37,6 @@ struct shared {
 	uint8_t awaited;
 	uint32_t version; // of the record that is being put
 };
-
-// --- bytes, big-endian
-
-static uint8_t *put_u64(uint8_t *at, uint64_t value)
-{
-	for (int i = 0; i < 8; i++)
-		at[i] = (uint8_t)(value >> (56 - 8 * i));
-	return at + 8;
-}
-
-static const uint8_t *get_u64(const uint8_t *at, uint64_t *value)
-{
-	*value = 0;
-	for (int i = 0; i < 8; i++)
-		*value = *value << 8 | at[i];
-	return at + 8;
-}
 
 // --- copies
 
@@ -195,41 +165,31 @@ static bool open_sealed(
 	return false;
 }
 
-static int put_secret(struct shared *s, const struct secret_record *r, bool is_conductors)
+static int put_secret(struct shared *s, const struct shared_record_secret *r, bool is_conductors)
 {
-	uint8_t plain[LEDGER_BLOB_MAX] = {SHARED_VERSION, r->state};
-	uint8_t *at = put_u64(plain + 2, r->of.created_s);
-	at = put_u64(at, r->of.retire_s);
-	at = put_u64(at, r->ttl_s);
-	memcpy(at, r->of.key, STORE_SECRET_BYTES);
-	memcpy(plain + SECRET_BYTES, r->rest, r->rest_bytes);
-	return put_sealed(
-		s, SHARED_SECRET, r->of.id, plain, SECRET_BYTES + r->rest_bytes, is_conductors);
+	uint8_t plain[LEDGER_BLOB_MAX];
+	const uint32_t bytes = shared_record_put_secret(r, plain);
+	return put_sealed(s, SHARED_SECRET, r->of.id, plain, bytes, is_conductors);
 }
 
 // Returns false if it says nothing that this version knows. Wipe it.
-static bool read_secret(struct shared *s, const struct copy *copy, struct secret_record *r)
+static bool read_secret(struct shared *s, const struct copy *copy, struct shared_record_secret *r)
 {
 	uint8_t plain[LEDGER_BLOB_MAX];
-	*r = (struct secret_record){.of = {.id = (uint8_t)copy->id}};
-	if (copy->id == 0 || copy->id > SECRETS_MAX || !open_sealed(s, copy, plain, SECRET_BYTES))
-		return false;
-	r->state = plain[1];
-	const uint8_t *at = get_u64(plain + 2, &r->of.created_s);
-	at = get_u64(at, &r->of.retire_s);
-	at = get_u64(at, &r->ttl_s);
-	memcpy(r->of.key, at, STORE_SECRET_BYTES);
-	r->rest_bytes = copy->len - SECRET_BYTES - SEAL_OVERHEAD_BYTES;
-	memcpy(r->rest, plain + SECRET_BYTES, r->rest_bytes);
+	*r = (struct shared_record_secret){0};
+	const bool is_known =
+		copy->id > 0 && copy->id <= SECRETS_MAX &&
+		open_sealed(s, copy, plain, SHARED_RECORD_SECRET_BYTES) &&
+		shared_record_secret(plain, copy->len - SEAL_OVERHEAD_BYTES, (uint8_t)copy->id, r);
 	explicit_bzero(plain, sizeof(plain));
-	return r->state == SECRETS_TOLD || r->state == SECRETS_CURRENT || r->state == SECRETS_OLD;
+	return is_known;
 }
 
 // --- what came
 
 static void take_secret(struct shared *s, struct copy *copy)
 {
-	struct secret_record r;
+	struct shared_record_secret r;
 	if (read_secret(s, copy, &r)) {
 		copy->is_kept = true;
 		s->has_keys_changed |= secrets_keep(s->secrets, &r.of, r.state);
@@ -247,37 +207,26 @@ static void take_secret(struct shared *s, struct copy *copy)
 static void take_seed(struct shared *s, const struct copy *copy)
 {
 	uint8_t plain[LEDGER_BLOB_MAX];
-	if (open_sealed(s, copy, plain, SEED_BYTES))
+	if (open_sealed(s, copy, plain, SHARED_RECORD_SEED_BYTES))
 		s->has_keys_changed |= tickets_keep(s->tickets, copy->id, plain + 1);
 	explicit_bzero(plain, sizeof(plain));
 }
 
 static void take_room(struct shared *s, const struct copy *copy)
 {
-	if (copy->len < ROOM_BYTES || copy->bytes[0] != SHARED_VERSION)
-		return;
-	const uint8_t *at = copy->bytes;
-	struct shared_room room = {.line_id = copy->id, .state = at[1], .mode = at[2]};
-	room.salt_bytes = at[3] <= STORE_SALT_BYTES_MAX ? at[3] : 0;
-	memcpy(room.salt, at + 4, STORE_SALT_BYTES_MAX);
-	at = get_u64(at + 4 + STORE_SALT_BYTES_MAX, &room.opened_ms);
-	at = get_u64(at, &room.opened_at_ms);
-	const uint32_t bytes = (uint32_t)at[0] << 8 | at[1];
-	if (bytes > STATUS_MESSAGE_BYTES_MAX || ROOM_BYTES + bytes > copy->len)
-		return;
-	memcpy(room.message, at + 2, bytes);
-	s->seams.room(s->seams.ctx, &room);
+	struct shared_room room;
+	struct span rest;
+	if (shared_record_room(copy->bytes, copy->len, copy->id, &room, &rest))
+		s->seams.room(s->seams.ctx, &room);
 }
 
 // Only once, and not again when it is read anew.
 static void take_release(struct shared *s, const struct copy *copy)
 {
 	uint64_t number, people;
-	if (copy->len < RELEASE_BYTES || copy->bytes[0] != SHARED_VERSION || s->is_resyncing ||
-		!s->is_resynced)
-		return;
-	get_u64(get_u64(copy->bytes + 1, &number), &people);
-	s->seams.release(s->seams.ctx, copy->id, people);
+	if (shared_record_release(copy->bytes, copy->len, &number, &people) && !s->is_resyncing &&
+		s->is_resynced)
+		s->seams.release(s->seams.ctx, copy->id, people);
 }
 
 static void take_draw(struct shared *s, struct copy *copy)
@@ -417,7 +366,7 @@ static void give_secrets(struct shared *s)
 	struct secrets_view views[SECRETS_MAX];
 	const uint32_t count = secrets_list(s->secrets, views);
 	for (uint32_t i = 0; i < count; i++) {
-		struct secret_record r = {.state = views[i].state,
+		struct shared_record_secret r = {.state = views[i].state,
 			.of = {.id = views[i].id,
 				.created_s = views[i].created_s,
 				.retire_s = views[i].retire_s}};
@@ -433,11 +382,10 @@ static void give_seeds(struct shared *s, uint64_t now_s)
 	const uint32_t epoch = (uint32_t)(now_s / TICKETS_EPOCH_S);
 	for (uint32_t i = epoch; i <= epoch + 1; i++) {
 		const uint8_t *key = tickets_find(s->tickets, i);
-		uint8_t plain[SEED_BYTES] = {SHARED_VERSION};
-		if (!key || find(s, SHARED_SEED, i))
-			continue;
-		memcpy(plain + 1, key, STORE_SECRET_BYTES);
-		put_sealed(s, SHARED_SEED, i, plain, sizeof(plain), true);
+		uint8_t plain[LEDGER_BLOB_MAX];
+		if (key && !find(s, SHARED_SEED, i))
+			put_sealed(
+				s, SHARED_SEED, i, plain, shared_record_put_seed(key, plain), true);
 	}
 	for (uint32_t i = 0; i < s->count; i++)
 		if (s->copies[i].type == SHARED_SEED && s->copies[i].id + 1 < epoch)
@@ -476,7 +424,7 @@ static uint8_t awaited(const struct shared *s, const struct shared_view *view, u
 static void promote(struct shared *s, uint64_t now_s)
 {
 	for (uint32_t i = 0; i < s->count; i++) {
-		struct secret_record r;
+		struct shared_record_secret r;
 		if (s->copies[i].type != SHARED_SECRET || !read_secret(s, &s->copies[i], &r))
 			continue;
 		if (r.of.id == s->told) {
@@ -515,7 +463,7 @@ void shared_turn(struct shared *s, const struct shared_view *view, uint64_t now_
 
 int shared_rotate(struct shared *s, uint64_t ttl_s, uint64_t now_s)
 {
-	struct secret_record r = {.state = SECRETS_TOLD, .ttl_s = ttl_s};
+	struct shared_record_secret r = {.state = SECRETS_TOLD, .ttl_s = ttl_s};
 	if (!shared_is_ready(s) || s->told)
 		return -EAGAIN;
 	int ret = secrets_make(s->secrets, now_s, &r.of);
@@ -528,7 +476,7 @@ int shared_rotate(struct shared *s, uint64_t ttl_s, uint64_t now_s)
 
 int shared_revoke(struct shared *s, uint8_t id, uint64_t now_s)
 {
-	struct secret_record r;
+	struct shared_record_secret r;
 	const struct copy *copy = find(s, SHARED_SECRET, id);
 	if (!copy || !read_secret(s, copy, &r))
 		return -ENOENT;
@@ -540,36 +488,16 @@ int shared_revoke(struct shared *s, uint8_t id, uint64_t now_s)
 	return ret < 0 ? ret : 0;
 }
 
-// What a newer version has behind the message of a room.
-static uint32_t rest_of_room(const struct shared *s, uint32_t line_id, const uint8_t **rest)
-{
-	const struct copy *copy = find(s, SHARED_ROOM, line_id);
-	if (!copy || copy->len < ROOM_BYTES || copy->bytes[0] != SHARED_VERSION)
-		return 0;
-	const uint8_t *message = copy->bytes + ROOM_BYTES;
-	const uint32_t bytes = ROOM_BYTES + ((uint32_t)message[-2] << 8 | message[-1]);
-	*rest = copy->bytes + bytes;
-	return copy->len > bytes ? copy->len - bytes : 0;
-}
-
 bool shared_put_room(struct shared *s, const struct shared_room *room)
 {
-	uint8_t bytes[LEDGER_BLOB_MAX] = {
-		SHARED_VERSION, room->state, room->mode, room->salt_bytes};
-	const uint8_t *rest = NULL;
-	const uint32_t rest_bytes = rest_of_room(s, room->line_id, &rest);
-	const uint32_t len = (uint32_t)strlen(room->message);
-	memcpy(bytes + 4, room->salt, STORE_SALT_BYTES_MAX);
-	uint8_t *at = put_u64(bytes + 4 + STORE_SALT_BYTES_MAX, room->opened_ms);
-	at = put_u64(at, room->opened_at_ms);
-	at[0] = (uint8_t)(len >> 8);
-	at[1] = (uint8_t)len;
-	memcpy(at + 2, room->message, len);
-	if (ROOM_BYTES + len + rest_bytes > sizeof(bytes))
-		return false;
-	if (rest_bytes > 0)
-		memcpy(bytes + ROOM_BYTES + len, rest, rest_bytes);
-	return put(s, SHARED_ROOM, room->line_id, bytes, ROOM_BYTES + len + rest_bytes, false);
+	uint8_t bytes[LEDGER_BLOB_MAX];
+	const struct copy *copy = find(s, SHARED_ROOM, room->line_id);
+	struct shared_room before;
+	struct span rest = {0};
+	if (copy)
+		shared_record_room(copy->bytes, copy->len, copy->id, &before, &rest);
+	const uint32_t len = shared_record_put_room(room, rest, bytes);
+	return len > 0 && put(s, SHARED_ROOM, room->line_id, bytes, len, false);
 }
 
 bool shared_has_room(const struct shared *s, uint32_t line_id)
@@ -579,9 +507,9 @@ bool shared_has_room(const struct shared *s, uint32_t line_id)
 
 bool shared_put_release(struct shared *s, uint32_t line_id, uint64_t people, uint64_t number)
 {
-	uint8_t bytes[RELEASE_BYTES] = {SHARED_VERSION};
-	put_u64(put_u64(bytes + 1, number), people);
-	return put(s, SHARED_RELEASE, line_id, bytes, sizeof(bytes), false);
+	uint8_t bytes[LEDGER_BLOB_MAX];
+	const uint32_t len = shared_record_put_release(number, people, bytes);
+	return put(s, SHARED_RELEASE, line_id, bytes, len, false);
 }
 
 bool shared_put_draw(struct shared *s, uint32_t id, uint32_t version, uint8_t *bytes, uint32_t len)

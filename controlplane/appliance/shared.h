@@ -32,10 +32,7 @@
 #define SHARED_DEAD_S 3600u // who is down for longer is not waited for
 #define SHARED_DRAW_MAX 512u // bytes of a gathering
 #define SHARED_DRAW_HEAD 5u // of these: version of the record, version of what it says
-// First byte of every record. What is new stands behind what there was, under the same version: who
-// does not know it keeps it, also when it writes the record anew. A higher version is for what
-// older ones must not go by: they pass over it, and keep it.
-#define SHARED_VERSION 1u
+#define SHARED_VERSION 1u // first byte of every record (shared_record.h)
 
 enum shared_type { // of a record; never another meaning
 	SHARED_SECRET = 1, // id: its own

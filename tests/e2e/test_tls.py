@@ -186,12 +186,12 @@ def test_bodies_both_ways(secured, authority, origin):
 
 
 def test_a_body_behind_a_request_that_waits_for_control(secured, authority, origin):
-    one = secured(rooms=[room(session="16s", sliding=True)])
+    one = secured(rooms=[room(session="10s", sliding=True)])
     body = bytes(range(256)) * (4 << 10)
     with browser(one, authority) as first:
         first.get("/derby/")
         for _ in range(2):
-            time.sleep(9)  # the second half of 16 to 17 s: the pass is renewed first
+            time.sleep(5.7)  # the second half of 10 to 11 s: the pass is renewed first
             assert first.post("/derby/upload", content=body).text != "shop:none\n"
             assert origin.seen[-1]["body"] == body
 

@@ -34,21 +34,15 @@ static size_t bytes_of(const struct span *parts, unsigned count)
 	return bytes;
 }
 
-size_t tcp_write_held(struct tcp *t, struct stream *s, const struct span *parts, unsigned count,
-	struct tcp_held *held)
+size_t tcp_write(struct tcp *t, struct stream *s, const struct span *parts, unsigned count)
 {
 	struct tcp_conn *c = conn_of(s);
 	if (is_gone(c))
 		return bytes_of(parts, count);
 	assert(!(c->flags & TCP_CONN_FIN_QUEUED));
-	size_t taken = send_write(t, c, parts, count, held);
+	size_t taken = send_write(t, c, parts, count);
 	tcp_list(t, c);
 	return taken;
-}
-
-size_t tcp_write(struct tcp *t, struct stream *s, const struct span *parts, unsigned count)
-{
-	return tcp_write_held(t, s, parts, count, NULL);
 }
 
 size_t tcp_queued(const struct tcp *t, const struct stream *s)

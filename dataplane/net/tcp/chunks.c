@@ -1,9 +1,8 @@
 // Chunks and queues of them.
 //
-// A chunk that refers to bytes elsewhere has a reference at its start instead of bytes. Whatever is
-// dropped goes to the front of the free list, so that the chunk taken next is likely still cached.
-// Nothing writes into a chunk that is dropped: who read it in this turn may look at it until the
-// next.
+// Whatever is dropped goes to the front of the free list, so that the chunk taken next is likely
+// still cached. Nothing writes into a chunk that is dropped: who read it in this turn may look at
+// it until the next.
 
 #include "dataplane/net/tcp/chunks.h"
 
@@ -13,12 +12,6 @@
 #include <string.h>
 
 #define FETCH_BYTES 384u // of a chunk: an answer to a poll
-
-struct reference {
-	const char *at;
-	struct tcp_held *held;
-};
-static_assert(sizeof(struct reference) <= CHUNKS_BYTES_MIN, "a reference fits");
 
 static struct tcp_chunk *chunk_at(const struct tcp_chunks *pool, uint32_t number)
 {
@@ -96,7 +89,7 @@ size_t chunks_push(struct tcp_chunks *pool, struct tcp_queue *queue, struct span
 	size_t taken = 0;
 	struct tcp_chunk *chunk = queue->last ? chunk_at(pool, queue->last) : NULL;
 	while (taken < bytes.len) {
-		if (!chunk || chunk->refers || chunk->to == pool->bytes)
+		if (!chunk || chunk->to == pool->bytes)
 			chunk = append(pool, queue);
 		if (!chunk)
 			break;
@@ -109,22 +102,6 @@ size_t chunks_push(struct tcp_chunks *pool, struct tcp_queue *queue, struct span
 	}
 	queue->bytes += (uint32_t)taken;
 	return taken;
-}
-
-bool chunks_push_held(
-	struct tcp_chunks *pool, struct tcp_queue *queue, struct span bytes, struct tcp_held *held)
-{
-	assert(bytes.len > 0 && bytes.len <= UINT32_MAX - queue->bytes);
-	struct tcp_chunk *chunk = append(pool, queue);
-	if (!chunk)
-		return false;
-	const struct reference reference = {bytes.at, held};
-	memcpy(memory_of(pool, queue->last), &reference, sizeof(reference));
-	chunk->to = (uint32_t)bytes.len;
-	chunk->refers = true;
-	held->count++;
-	queue->bytes += chunk->to;
-	return true;
 }
 
 void chunks_join(struct tcp_chunks *pool, struct tcp_queue *queue, struct tcp_queue *tail)
@@ -156,12 +133,10 @@ unsigned chunks_at(const struct tcp_chunks *pool, struct tcp_queue *queue, uint3
 				queue->at = number;
 				queue->at_offset = start;
 			}
-			struct reference reference = {memory_of(pool, number), NULL};
-			if (chunk->refers)
-				memcpy(&reference, reference.at, sizeof(reference));
 			const uint32_t skip = offset - start;
 			const uint32_t part = bytes - skip < len ? bytes - skip : len;
-			parts[count++] = (struct span){reference.at + chunk->from + skip, part};
+			parts[count++] =
+				(struct span){memory_of(pool, number) + chunk->from + skip, part};
 			offset += part;
 			len -= part;
 		}
@@ -171,16 +146,10 @@ unsigned chunks_at(const struct tcp_chunks *pool, struct tcp_queue *queue, uint3
 	return count;
 }
 
-// Back to the pool; what it refers to is no longer held by it.
+// Back to the pool.
 static void release(struct tcp_chunks *pool, uint32_t number)
 {
 	struct tcp_chunk *chunk = chunk_at(pool, number);
-	if (chunk->refers) {
-		struct reference reference;
-		memcpy(&reference, memory_of(pool, number), sizeof(reference));
-		assert(reference.held->count > 0);
-		reference.held->count--;
-	}
 	chunk->next = pool->free;
 	pool->free = number;
 	pool->free_count++;

@@ -1,23 +1,18 @@
 // Chunks: pieces of equal size, from a pool, that hold bytes until they are acknowledged or read;
 // and queues of them.
-//
-// A chunk may also refer to bytes that stay where they are, so that a long page is not copied for
-// each visitor to whom it is on its way: the queue holds it by a counter while it does.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dataplane/net/tcp/tcp.h"
 #include "drivers/span.h"
 
-#define CHUNKS_BYTES_MIN 64u // of one chunk: a reference must fit
+#define CHUNKS_BYTES_MIN 64u // of one chunk
 
 struct tcp_chunk {
 	uint32_t next; // index + 1 of the following one, in a queue or among the free
 	uint32_t from, to; // the bytes in it that count
-	bool refers; // to bytes elsewhere
 };
 
 struct tcp_chunks {
@@ -51,11 +46,6 @@ uint64_t chunks_bytes(uint32_t count, uint32_t bytes);
 
 // Append; returns the bytes taken, less than asked when the pool is empty.
 size_t chunks_push(struct tcp_chunks *pool, struct tcp_queue *queue, struct span bytes);
-
-// Append a reference to bytes that stay put while held->count is not 0: this raises it, dropping
-// them lowers it. Returns false when the pool is empty.
-bool chunks_push_held(
-	struct tcp_chunks *pool, struct tcp_queue *queue, struct span bytes, struct tcp_held *held);
 
 // Append all of `tail`, which is empty afterwards.
 void chunks_join(struct tcp_chunks *pool, struct tcp_queue *queue, struct tcp_queue *tail);

@@ -59,19 +59,15 @@ static void let_go(struct tcp *t, struct tcp_conn *c, struct tcp_work *work)
 }
 
 // Append as much of a piece as there is room for.
-static size_t append(
-	struct tcp *t, struct tcp_queue *queue, struct span part, struct tcp_held *held)
+static size_t append(struct tcp *t, struct tcp_queue *queue, struct span part)
 {
 	const size_t room = t->plan.send_max - queue->bytes;
 	if (part.len > room)
 		part.len = room;
-	if (!held || part.len < SEND_HOLD_MIN)
-		return chunks_push(&t->send_chunks, queue, part);
-	return chunks_push_held(&t->send_chunks, queue, part, held) ? part.len : 0;
+	return chunks_push(&t->send_chunks, queue, part);
 }
 
-size_t send_write(struct tcp *t, struct tcp_conn *c, const struct span *parts, unsigned count,
-	struct tcp_held *held)
+size_t send_write(struct tcp *t, struct tcp_conn *c, const struct span *parts, unsigned count)
 {
 	assert(!(c->flags & TCP_CONN_FIN_QUEUED));
 	struct tcp_work *work = begin(t, c);
@@ -82,7 +78,7 @@ size_t send_write(struct tcp *t, struct tcp_conn *c, const struct span *parts, u
 	size_t taken = 0;
 	unsigned i = 0;
 	for (size_t len; i < count; i++, taken += len) {
-		len = append(t, &work->send.queue, parts[i], held);
+		len = append(t, &work->send.queue, parts[i]);
 		if (len < parts[i].len) {
 			tcp_count(t, TCP_send_none);
 			taken += len;

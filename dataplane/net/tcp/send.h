@@ -11,8 +11,6 @@
 
 #include "dataplane/net/tcp/conn.h"
 
-#define SEND_HOLD_MIN 512u // bytes: shorter pieces are copied even if they are held
-
 // Our timestamp (RFC 7323): milliseconds from a random offset.
 static inline uint32_t send_timestamp(const struct tcp *t, const struct tcp_conn *c)
 {
@@ -20,11 +18,8 @@ static inline uint32_t send_timestamp(const struct tcp *t, const struct tcp_conn
 }
 
 // The worker's bytes enter the queue and leave as the windows allow.
-//   held  NULL: all are copied. Else they stay where they are while held->count is not 0, and are
-//         referred to, but for short pieces
 // Returns the bytes taken: fewer, counted, when the pools or the stream's share are used up.
-size_t send_write(struct tcp *t, struct tcp_conn *c, const struct span *parts, unsigned count,
-	struct tcp_held *held);
+size_t send_write(struct tcp *t, struct tcp_conn *c, const struct span *parts, unsigned count);
 
 // Bytes queued that the windows have not let out yet. (Those in flight are to us what a socket's
 // buffer is to a kernel's: who writes need not wait for them.)

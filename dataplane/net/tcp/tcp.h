@@ -77,11 +77,6 @@ struct tcp_out {
 	bool is_control; // RST, SYN-ACK or challenge: may draw on the reserved buffers
 };
 
-// Bytes that may be sent where they are: while `count` is not 0, segments may still refer to them.
-struct tcp_held {
-	uint32_t count; // of references; the worker's alone
-};
-
 // What a TCP needs from below.
 struct tcp_io {
 	void *ctx;
@@ -122,9 +117,6 @@ int tcp_event_count(const struct tcp *t);
 // The calls of drivers/stream.h, for the driver that is built on this. What is written leaves at
 // once, as far as the windows allow.
 size_t tcp_write(struct tcp *t, struct stream *s, const struct span *parts, unsigned count);
-// The same for bytes that stay put while held->count is not 0: they are referred to, not copied.
-size_t tcp_write_held(struct tcp *t, struct stream *s, const struct span *parts, unsigned count,
-	struct tcp_held *held);
 size_t tcp_queued(const struct tcp *t, const struct stream *s);
 void tcp_shut(struct tcp *t, struct stream *s);
 void tcp_close(struct tcp *t, struct stream *s, bool reset);

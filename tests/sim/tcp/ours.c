@@ -15,41 +15,6 @@
 #define QUIET_MIN_US 100u
 #define TURNS_MAX 10000u // of one arrival
 
-// --- what is written
-
-// Bytes that stay put as long as something refers to them, and no moment longer.
-struct ours_held {
-	struct tcp_held held;
-	struct ours_held *next;
-	size_t len;
-	char bytes[];
-};
-
-static struct ours_held *hold(struct ours *o, struct span bytes)
-{
-	struct ours_held *h = malloc(sizeof(*h) + bytes.len);
-	if (!h)
-		abort();
-	*h = (struct ours_held){.next = o->held, .len = bytes.len};
-	memcpy(h->bytes, bytes.at, bytes.len);
-	o->held = h;
-	return h;
-}
-
-static void let_go(struct ours *o)
-{
-	for (struct ours_held **link = &o->held; *link;) {
-		struct ours_held *h = *link;
-		if (h->held.count > 0) {
-			link = &h->next;
-			continue;
-		}
-		*link = h->next;
-		memset(h->bytes, 'x', h->len); // who still looks at them sees it
-		free(h);
-	}
-}
-
 // --- what goes out
 
 static void watch_window(struct ours_slot *s, const struct wire *w)
@@ -263,8 +228,6 @@ void ours_check_empty(struct ours *o)
 	const struct tcp *t = o->tcp;
 	check(o);
 	assert(t->stats.open == 0 && t->stats.working == 0 && t->stats.waiting == 0);
-	let_go(o);
-	assert(o->held == NULL);
 	assert(t->send_chunks.free_count == t->send_chunks.count);
 	assert(t->receive_chunks.free_count == t->receive_chunks.count);
 }
@@ -312,7 +275,6 @@ void ours_turn(struct ours *o, uint64_t now_us)
 	static struct stream_event none[STREAM_EVENTS_MIN];
 	tcp_turn(o->tcp, now_us, none, STREAM_EVENTS_MIN);
 	check(o);
-	let_go(o);
 	for (uint32_t i = 0; i < count; i++)
 		free(o->inputs[i].bytes);
 	memmove(o->inputs, o->inputs + count, (o->input_count - count) * sizeof(o->inputs[0]));
@@ -364,11 +326,8 @@ void ours_fini(struct ours *o)
 static size_t op_write(void *ctx, struct span bytes)
 {
 	struct ours_slot *s = ctx;
-	struct ours_held *h = random_below(s->ours->random, 2) ? hold(s->ours, bytes) : NULL;
-	const char *at = h ? h->bytes : bytes.at;
-	const struct span parts[] = {
-		{at, bytes.len / 2}, {at + bytes.len / 2, bytes.len - bytes.len / 2}};
-	return tcp_write_held(s->ours->tcp, s->stream, parts, 2, h ? &h->held : NULL);
+	const struct span parts[] = {{bytes.at, bytes.len / 2}, span_from(bytes, bytes.len / 2)};
+	return tcp_write(s->ours->tcp, s->stream, parts, 2);
 }
 
 static bool op_is_high(void *ctx)

@@ -45,7 +45,6 @@ struct ours {
 		uint32_t len;
 	} inputs[OURS_INPUTS];
 	uint32_t input_count;
-	struct ours_held *held; // bytes that are written and stay put
 	uint64_t turns, opened, closed;
 };
 

@@ -139,7 +139,6 @@ void rig_end(struct rig *rig)
 	send_drop(&rig->t, &rig->c);
 	work_give(&rig->t, &rig->c);
 	assert_int_equal(rig->t.send_chunks.free_count, rig->t.send_chunks.count);
-	assert_int_equal(rig->held.count, 0);
 	assert_int_equal(atomic_load(&rig->t.stats.working), 0);
 	work_fini(&rig->t);
 	chunks_fini(&rig->t.send_chunks);
@@ -168,24 +167,14 @@ bool rig_due(struct rig *rig)
 	return send_due(&rig->t, &rig->c);
 }
 
-static size_t write_pattern(struct rig *rig, uint32_t bytes, struct tcp_held *held)
+size_t rig_write(struct rig *rig, uint32_t bytes)
 {
 	assert_true(rig->written + bytes <= RIG_STREAM_BYTES);
 	const struct span part = {rig->stream + rig->written, bytes};
 	rig->written += bytes; // what goes out at once is checked against it
-	const size_t taken = send_write(&rig->t, &rig->c, &part, 1, held);
+	const size_t taken = send_write(&rig->t, &rig->c, &part, 1);
 	rig->written -= bytes - (uint32_t)taken;
 	return taken;
-}
-
-size_t rig_write(struct rig *rig, uint32_t bytes)
-{
-	return write_pattern(rig, bytes, NULL);
-}
-
-size_t rig_write_held(struct rig *rig, uint32_t bytes)
-{
-	return write_pattern(rig, bytes, &rig->held);
 }
 
 bool rig_ack_full(struct rig *rig, uint32_t ack, uint32_t window, uint32_t echo,

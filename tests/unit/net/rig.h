@@ -26,7 +26,6 @@ struct rig {
 	struct tcp t;
 	struct tcp_conn c;
 	struct tcp_io io;
-	struct tcp_held held;
 	struct stream_event events[8];
 	struct rig_out outs[RIG_OUT_MAX];
 	unsigned out_count;
@@ -55,7 +54,6 @@ uint64_t rig_left_ms(const struct rig *rig);
 
 // Write so many bytes of the pattern.
 size_t rig_write(struct rig *rig, uint32_t bytes);
-size_t rig_write_held(struct rig *rig, uint32_t bytes);
 
 // The peer acknowledges all below `ack`, echoing the timestamp of what went out last. Returns what
 // send_acked() does.

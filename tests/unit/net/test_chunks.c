@@ -34,14 +34,11 @@ static void test_takes_what_the_pool_has(void **state)
 {
 	(void)state;
 	static char bytes[COUNT * BYTES + 1];
-	struct tcp_queue queue = {0}, other = {0};
-	struct tcp_held held = {0};
+	struct tcp_queue queue = {0};
 	assert_int_equal(chunks_push(&pool, &queue, (struct span){bytes, sizeof(bytes) - 1}),
 		sizeof(bytes) - 1);
 	assert_int_equal(pool.free_count, 0);
 	assert_int_equal(chunks_push(&pool, &queue, (struct span){bytes, 1}), 0);
-	assert_false(chunks_push_held(&pool, &other, (struct span){bytes, 1}, &held));
-	assert_int_equal(held.count, 0);
 	chunks_drop(&pool, &queue, BYTES - 1);
 	assert_int_equal(pool.free_count, 0);
 	chunks_drop(&pool, &queue, 1);
@@ -59,29 +56,6 @@ static void test_small_pieces_share_a_chunk(void **state)
 		assert_int_equal(chunks_push(&pool, &queue, SPAN("x")), 1);
 	assert_int_equal(pool.free_count, COUNT - 1);
 	chunks_drop(&pool, &queue, queue.bytes);
-}
-
-static void test_held_while_referred_to(void **state)
-{
-	(void)state;
-	static const char page[5000];
-	struct tcp_queue queue = {0};
-	struct tcp_held held = {0};
-	struct span part;
-	assert_int_equal(chunks_push(&pool, &queue, SPAN("head")), 4);
-	assert_true(chunks_push_held(&pool, &queue, (struct span){page, sizeof(page)}, &held));
-	assert_true(chunks_push_held(&pool, &queue, (struct span){page, 10}, &held));
-	assert_int_equal(chunks_push(&pool, &queue, SPAN("tail")), 4);
-	assert_int_equal(held.count, 2);
-	assert_int_equal(chunks_at(&pool, &queue, 1004, 1460, &part, 1), 1);
-	assert_ptr_equal(part.at, page + 1000); // where it lies
-	assert_int_equal(part.len, 1460);
-	chunks_drop(&pool, &queue, 5003);
-	assert_int_equal(held.count, 2);
-	chunks_drop(&pool, &queue, 1);
-	assert_int_equal(held.count, 1);
-	chunks_drop(&pool, &queue, queue.bytes);
-	assert_int_equal(held.count, 0);
 }
 
 static void test_ends_where_parts_end(void **state)
@@ -102,28 +76,15 @@ struct twin {
 	uint32_t count;
 };
 
-static void push_both(struct twin *twin, struct tcp_held *held)
+static void push_both(struct twin *twin)
 {
-	// Held bytes stay put for the whole test.
-	static unsigned char source[1 << 20];
-	static uint32_t used;
+	static unsigned char source[200];
 	const uint32_t len = 1 + (uint32_t)rand() % (rand() % 3 ? 20 : 200);
-	if (used + len > sizeof(source))
-		return;
-	unsigned char *at = source + used;
 	for (uint32_t i = 0; i < len; i++)
-		at[i] = (unsigned char)rand();
-	size_t taken;
-	if (rand() % 4 == 0) {
-		taken = chunks_push_held(&pool, &twin->queue, (struct span){(char *)at, len}, held)
-				? len
-				: 0;
-		used += len;
-	} else {
-		taken = chunks_push(&pool, &twin->queue, (struct span){(char *)at, len});
-	}
+		source[i] = (unsigned char)rand();
+	const size_t taken = chunks_push(&pool, &twin->queue, (struct span){(char *)source, len});
 	assert_true(taken == len || pool.free_count == 0);
-	memcpy(twin->bytes + twin->count, at, taken);
+	memcpy(twin->bytes + twin->count, source, taken);
 	twin->count += (uint32_t)taken;
 }
 
@@ -160,14 +121,13 @@ static void test_as_its_twin(void **state)
 	printf("seed %u\n", seed);
 	srand(seed);
 	static struct twin twins[2];
-	struct tcp_held held = {0};
 	for (unsigned step = 0; step < 20000; step++) {
 		struct twin *twin = &twins[rand() % 2];
 		switch (rand() % 8) {
 		case 0:
 		case 1:
 		case 2:
-			push_both(twin, &held);
+			push_both(twin);
 			break;
 		case 3:
 			drop_both(twin);
@@ -188,7 +148,6 @@ static void test_as_its_twin(void **state)
 	}
 	for (unsigned i = 0; i < 2; i++)
 		chunks_drop(&pool, &twins[i].queue, twins[i].queue.bytes);
-	assert_int_equal(held.count, 0);
 }
 
 int main(void)
@@ -196,7 +155,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_takes_what_the_pool_has, start, end),
 		cmocka_unit_test_setup_teardown(test_small_pieces_share_a_chunk, start, end),
-		cmocka_unit_test_setup_teardown(test_held_while_referred_to, start, end),
 		cmocka_unit_test_setup_teardown(test_ends_where_parts_end, start, end),
 		cmocka_unit_test_setup_teardown(test_as_its_twin, start, end),
 	};

@@ -1,5 +1,5 @@
-// The sending half in good weather and at its ends: windows, sizes, FIN, options, deadlines, what
-// is held. One paragraph a rule.
+// The sending half in good weather and at its ends: windows, sizes, FIN, options, deadlines.
+// One paragraph a rule.
 
 #include "tests/unit/net/rig.h"
 
@@ -365,31 +365,6 @@ static void test_limits_of_the_queue(void **state)
 	rig_end(&rig);
 }
 
-// A long page is referred to where it lies until it is acknowledged; short pieces are copied.
-static void test_held(void **state)
-{
-	(void)state;
-	rig_start(&rig, ALL);
-	const uint32_t before = rig.t.send_chunks.free_count;
-	rig_write(&rig, 300);
-	rig_write_held(&rig, SEND_HOLD_MIN - 1);
-	assert_int_equal(rig.held.count, 0);
-	rig_write_held(&rig, 8000);
-	assert_int_equal(rig.held.count, 1);
-	assert_int_equal(before - rig.t.send_chunks.free_count, 3);
-	const uint32_t end = 300 + SEND_HOLD_MIN - 1 + 8000;
-	rig_ack(&rig, end - 1);
-	assert_int_equal(rig.held.count, 1);
-	assert_true(rig_due(&rig)); // sent again from there
-	rig_ack(&rig, end);
-	assert_int_equal(rig.held.count, 0);
-	rig_write_held(&rig, 20000);
-	assert_int_equal(rig.held.count, 1);
-	send_drop(&rig.t, &rig.c);
-	assert_int_equal(rig.held.count, 0);
-	rig_end(&rig);
-}
-
 // RFC 5681 4.1: a window that has grown is kept for as long as a timeout of idleness.
 static void test_restart_after_idle(void **state)
 {
@@ -505,7 +480,6 @@ int main(void)
 		cmocka_unit_test(test_give_up),
 		cmocka_unit_test(test_writable_when_all_is_sent),
 		cmocka_unit_test(test_limits_of_the_queue),
-		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_restart_after_idle),
 		cmocka_unit_test(test_no_growth_without_use),
 		cmocka_unit_test(test_shrink),

@@ -201,10 +201,8 @@ static void run(unsigned seed)
 			uint32_t bytes = len < left ? len : left;
 			if (bytes > room)
 				bytes = room;
-			if (bytes > 0 && rand() % 2)
+			if (bytes > 0)
 				rig_write(&rig, bytes);
-			else if (bytes > 0)
-				rig_write_held(&rig, bytes);
 		} else if (rig.written == STREAM_BYTES && !fin_sent) {
 			fin_sent = send_fin(&rig.t, &rig.c);
 		}
