@@ -120,9 +120,7 @@ static uint64_t count_per(const struct config *config, const struct config_bill 
 	case CONFIG_PER_GATHERED:
 		return times(config->gathered_max, gathering_lines(config));
 	case CONFIG_PER_GATHERED_SHARED:
-		return config->store.kind == CONFIG_STORE_EMBEDDED
-			       ? 0
-			       : times(config->gathered_max, gathering_lines(config));
+		return is_shared(config) ? times(config->gathered_max, gathering_lines(config)) : 0;
 	case CONFIG_PER_ENDED:
 		return config->ended_max;
 	case CONFIG_PER_PORT_BYTE:

@@ -261,6 +261,7 @@ static const struct controller_view *line_of(struct control *c, const struct con
 	const struct draws_view *view, uint64_t now_ms)
 {
 	static struct controller_view now;
+	now = (struct controller_view){0};
 	if (view->joined > 0 && room->in_force.window.people > 0)
 		c->engine->look(c, room, now_ms, &now);
 	return &now;
@@ -340,7 +341,7 @@ static bool look_at_draws(struct control *c, struct control_room *room, uint64_t
 		return false;
 	room->draws_total = view.draws_total;
 	controller_forget_told(room->controller, now_ms);
-	if (room->salt_bytes == 0)
+	if (room->salt_bytes == 0 || !draws_had_salt(room->draws, room->salt, room->salt_bytes))
 		return false;
 	room->salt_bytes = 0; // it was for this one
 	save_doors(c, room);

@@ -16,6 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define PAUSE_US 100000
+
 #define BODY "{\"version\":\"" SLUICE_VERSION "\",\"state\":\"starting\",\"waiting_for\":\"store\"}"
 #define ANSWER \
 	"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n" \
@@ -52,12 +54,25 @@ static void on_event(struct bufferevent *stream, short what, void *context)
 	hang_up(stream, context);
 }
 
-static void on_request(struct bufferevent *stream, void *context)
+// What still comes is passed over, until the peer ends or the clock does: a connection that is
+// closed on bytes that nobody read is reset, and the answer may be lost with it.
+static void pass_over(struct bufferevent *stream, void *context)
 {
+	(void)context;
 	struct evbuffer *in = bufferevent_get_input(stream);
 	evbuffer_drain(in, evbuffer_get_length(in));
-	bufferevent_disable(stream, EV_READ);
-	bufferevent_setcb(stream, NULL, hang_up, on_event, context); // when it is taken
+}
+
+static void on_taken(struct bufferevent *stream, void *context)
+{
+	(void)context;
+	shutdown(bufferevent_getfd(stream), SHUT_WR);
+}
+
+static void on_request(struct bufferevent *stream, void *context)
+{
+	pass_over(stream, context);
+	bufferevent_setcb(stream, pass_over, on_taken, on_event, context);
 	evbuffer_add_printf(bufferevent_get_output(stream), ANSWER, strlen(BODY));
 }
 
@@ -70,6 +85,15 @@ static struct bufferevent **find_place(struct starting *s)
 	return NULL;
 }
 
+// No descriptor is left for who waits: look again a little later.
+static void rest(struct starting *s)
+{
+	const struct timeval pause = {.tv_usec = PAUSE_US};
+	for (uint32_t i = 0; i < s->listening_count; i++)
+		event_del(s->listening[i].event);
+	evtimer_add(s->begin, &pause);
+}
+
 static void on_accept(evutil_socket_t listening, short what, void *context)
 {
 	(void)what;
@@ -77,8 +101,10 @@ static void on_accept(evutil_socket_t listening, short what, void *context)
 	const struct timeval wait = {.tv_sec = STARTING_CLIENT_S};
 	const int fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	struct bufferevent **place = l->is_plain ? find_place(l->starting) : NULL;
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+		rest(l->starting);
 	if (fd < 0)
-		return; // gone again
+		return; // else: gone again
 	if (place)
 		*place = bufferevent_socket_new(l->starting->c->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!place || !*place) {
@@ -109,12 +135,9 @@ static int command(
 
 static int open_admin(struct starting *s)
 {
-	static const struct admin_command commands[] = {{"reload", command}, {"drain", command},
-		{"show", command}, {"room", command}, {"secrets", command}, {"ticket", command},
-		{"draw", command}, {"lane", command}};
+	static const struct admin_command any = {NULL, command};
 	const char *path = state_path(s->c->state, STATE_ADMIN);
-	const int ret = admin_create(
-		s->c->base, path, commands, sizeof(commands) / sizeof(commands[0]), s, &s->admin);
+	const int ret = admin_create(s->c->base, path, &any, 1, s, &s->admin);
 	if (ret < 0)
 		log_error("%s: %s", path, strerror(-ret));
 	return ret;
@@ -147,9 +170,9 @@ int starting_create(struct control *c, const struct listeners *listeners, starti
 	s->c = c;
 	s->why = why;
 	s->begin = evtimer_new(c->base, on_begin, s);
-	if (!s->begin || evtimer_add(s->begin, &quiet) < 0)
-		return -ENOMEM;
-	const int ret = listen_to(s, listeners);
+	int ret = s->begin && evtimer_add(s->begin, &quiet) == 0 ? 0 : -ENOMEM;
+	if (ret == 0)
+		ret = listen_to(s, listeners);
 	return ret < 0 ? ret : open_admin(s);
 }
 

@@ -14,14 +14,15 @@
 
 #define STARTING_QUIET_MS 1000u
 #define STARTING_CLIENTS_MAX 64u // answered at once; more are hung up on
-#define STARTING_CLIENT_S 2u // for a request, and for its answer to be taken
+#define STARTING_CLIENT_S 2u // of silence
 
 struct starting;
 
 // What a command is told, for a person; until the next call.
 typedef const char *starting_why(struct control *c);
 
-// c->base and c->state are there. `listeners` are borrowed. Returns 0 or -errno, logged.
+// c->base and c->state are there. `listeners` are borrowed. Returns 0 or -errno; what went wrong
+// with the admin socket is logged.
 int starting_create(struct control *c, const struct listeners *listeners, starting_why *why,
 	struct starting **starting);
 

@@ -33,7 +33,7 @@ struct admin;
 //              on failure, why
 // Returns 0 if done, another number if it failed.
 struct admin_command {
-	const char *name;
+	const char *name; // NULL: any, for one who knows no others
 	int (*function)(void *context, unsigned count, const char *const *arguments, json_t **data,
 		FILE *text);
 };

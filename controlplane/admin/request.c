@@ -97,7 +97,8 @@ char *request_answer(const struct admin_command *commands, unsigned command_coun
 		answer = request_refuse(wrong);
 	} else {
 		const struct admin_command *command = commands, *end = commands + command_count;
-		while (command < end && strcmp(command->name, request.command) != 0)
+		while (command < end && command->name &&
+			strcmp(command->name, request.command) != 0)
 			command++;
 		answer = command < end ? carry_out(command, context, &request)
 				       : request_refuse("no such command in this version");

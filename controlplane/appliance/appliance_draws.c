@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define WORDS 10u // of 8 bytes
+#define WORDS 9u // of 8 bytes
 #define HEAD_BYTES (SHARED_DRAW_HEAD + 6u) // step, bytes of salt, line
 #define SAID_BYTES \
 	(HEAD_BYTES + WORDS * 8u + DRAW_SEED_BYTES + DRAW_SALT_BYTES_MAX + STORE_HASH_BYTES)
@@ -63,7 +63,7 @@ static void encode(const struct draws_said *said, uint8_t bytes[SAID_BYTES])
 
 static bool decode(const uint8_t *bytes, uint32_t len, uint32_t version, struct draws_said *said)
 {
-	uint64_t *const words[WORDS - 1] = {&said->number, &said->epoch, &said->began_ms,
+	uint64_t *const words[WORDS] = {&said->number, &said->epoch, &said->began_ms,
 		&said->first_slot, &said->end_slot, &said->next, &said->before, &said->total,
 		&said->count};
 	const uint8_t *at = bytes + SHARED_DRAW_HEAD;
@@ -73,9 +73,8 @@ static bool decode(const uint8_t *bytes, uint32_t len, uint32_t version, struct 
 	said->step = (uint8_t)get_number(&at, 1);
 	said->salt_bytes = (uint8_t)get_number(&at, 1);
 	said->line_id = (uint32_t)get_number(&at, 4);
-	for (unsigned i = 0; i < WORDS - 1; i++)
+	for (unsigned i = 0; i < WORDS; i++)
 		*words[i] = get_number(&at, 8);
-	at += 8; // for what is to come
 	get_bytes(&at, said->seed, sizeof(said->seed));
 	get_bytes(&at, said->salt, sizeof(said->salt));
 	get_bytes(&at, said->list_sha256, sizeof(said->list_sha256));
@@ -129,14 +128,16 @@ static bool seam_put(void *ctx, const struct draws_said *said)
 	struct control *c = ctx;
 	uint8_t bytes[SAID_BYTES];
 	encode(said, bytes);
-	return shared_put_draw(c->appliance->shared, id_of(said->line_id, said->number),
-		said->version, bytes, sizeof(bytes));
+	const bool is_put = shared_put_draw(c->appliance->shared,
+		id_of(said->line_id, said->number), said->version, bytes, sizeof(bytes));
+	explicit_bzero(bytes, sizeof(bytes));
+	return is_put;
 }
 
 static bool seam_forget(void *ctx, uint32_t line_id, uint64_t number)
 {
 	struct control *c = ctx;
-	return shared_put_draw(c->appliance->shared, id_of(line_id, number), 0, NULL, 0);
+	return shared_drop_draw(c->appliance->shared, id_of(line_id, number));
 }
 
 static bool seam_left(void *ctx, uint32_t line_id, uint64_t *number, uint64_t *visitor)

@@ -17,7 +17,7 @@ struct copy {
 	uint32_t id, len;
 	bool is_told; // since the resync began
 	bool is_kept; // a secret that could be read
-	uint32_t version; // of a gathering
+	uint32_t version; // of a gathering; 0: it could not be read
 	uint8_t *bytes;
 };
 
@@ -35,7 +35,6 @@ struct shared {
 	uint8_t told; // the secret that all are to know; 0: none
 	uint64_t told_ttl_s, told_cursor, told_since_s; // of it; cursor 0: not known yet
 	uint8_t awaited;
-	uint32_t version; // of the record that is being put
 };
 
 // --- copies
@@ -113,16 +112,15 @@ static struct copy *keep(
 	return copy;
 }
 
-static bool put(struct shared *s, uint8_t type, uint32_t id, const uint8_t *bytes, uint32_t len,
-	bool is_conductors)
+static bool put(struct shared *s, const struct ledger_record *record)
 {
-	const struct ledger_record record = {.type = type,
-		.is_conductors = is_conductors,
-		.id = id,
-		.version = s->version,
-		.len = len,
-		.bytes = bytes};
-	return s->seams.put(s->seams.ctx, &record);
+	return s->seams.put(s->seams.ctx, record);
+}
+
+static bool drop(struct shared *s, uint8_t type, uint32_t id, bool is_conductors)
+{
+	return put(
+		s, &(struct ledger_record){.type = type, .id = id, .is_conductors = is_conductors});
 }
 
 // --- sealed
@@ -130,17 +128,21 @@ static bool put(struct shared *s, uint8_t type, uint32_t id, const uint8_t *byte
 static const char *const names[] = {
 	[SHARED_SECRET] = "secret", [SHARED_SEED] = "seed", [SHARED_DRAW] = "draw"};
 
-static int put_sealed(struct shared *s, uint8_t type, uint32_t id, uint8_t *plain, uint32_t bytes,
-	bool is_conductors)
+// Put it with `plain` sealed, which is wiped.
+static int put_sealed(
+	struct shared *s, const struct ledger_record *record, uint8_t *plain, uint32_t bytes)
 {
-	uint8_t record[LEDGER_BLOB_MAX];
+	uint8_t sealed[LEDGER_BLOB_MAX];
 	char name[12];
-	snprintf(name, sizeof(name), "%u", id);
-	int ret = seal_close(s->seal, names[type], name, plain, bytes, record);
+	snprintf(name, sizeof(name), "%u", record->id);
+	int ret = seal_close(s->seal, names[record->type], name, plain, bytes, sealed);
 	explicit_bzero(plain, bytes);
 	if (ret < 0)
 		return ret;
-	return put(s, type, id, record, bytes + SEAL_OVERHEAD_BYTES, is_conductors) ? 0 : -EAGAIN;
+	struct ledger_record closed = *record;
+	closed.bytes = sealed;
+	closed.len = bytes + SEAL_OVERHEAD_BYTES;
+	return put(s, &closed) ? 0 : -EAGAIN;
 }
 
 // Open a record of a plain text of at least that size, of our version.
@@ -169,7 +171,10 @@ static int put_secret(struct shared *s, const struct shared_record_secret *r, bo
 {
 	uint8_t plain[LEDGER_BLOB_MAX];
 	const uint32_t bytes = shared_record_put_secret(r, plain);
-	return put_sealed(s, SHARED_SECRET, r->of.id, plain, bytes, is_conductors);
+	return put_sealed(s,
+		&(struct ledger_record){
+			.type = SHARED_SECRET, .id = r->of.id, .is_conductors = is_conductors},
+		plain, bytes);
 }
 
 // Returns false if it says nothing that this version knows. Wipe it.
@@ -344,16 +349,22 @@ bool shared_is_foreign(const struct shared *s)
 	return s->is_foreign;
 }
 
+// What a gathering's record says that could not be read may be less than others know by now.
+static bool put_copy(struct shared *s, const struct copy *copy)
+{
+	return (copy->type == SHARED_DRAW && copy->version == 0) ||
+	       put(s, &(struct ledger_record){.type = copy->type,
+			      .id = copy->id,
+			      .version = copy->version,
+			      .len = copy->len,
+			      .bytes = copy->bytes});
+}
+
 bool shared_restore(struct shared *s)
 {
-	for (; s->restored < s->count; s->restored++) {
-		const struct copy *copy = &s->copies[s->restored];
-		s->version = copy->version;
-		const bool is_put = put(s, copy->type, copy->id, copy->bytes, copy->len, false);
-		s->version = 0;
-		if (!is_put)
+	for (; s->restored < s->count; s->restored++)
+		if (!put_copy(s, &s->copies[s->restored]))
 			return false;
-	}
 	s->restored = 0;
 	return true;
 }
@@ -384,12 +395,14 @@ static void give_seeds(struct shared *s, uint64_t now_s)
 		const uint8_t *key = tickets_find(s->tickets, i);
 		uint8_t plain[LEDGER_BLOB_MAX];
 		if (key && !find(s, SHARED_SEED, i))
-			put_sealed(
-				s, SHARED_SEED, i, plain, shared_record_put_seed(key, plain), true);
+			put_sealed(s,
+				&(struct ledger_record){
+					.type = SHARED_SEED, .id = i, .is_conductors = true},
+				plain, shared_record_put_seed(key, plain));
 	}
 	for (uint32_t i = 0; i < s->count; i++)
 		if (s->copies[i].type == SHARED_SEED && s->copies[i].id + 1 < epoch)
-			put(s, SHARED_SEED, s->copies[i].id, NULL, 0, true);
+			drop(s, SHARED_SEED, s->copies[i].id, true);
 }
 
 // Records of secrets that every appliance has forgotten by itself (secrets_poll()); what could not
@@ -404,7 +417,7 @@ static void drop_retired(struct shared *s)
 	for (uint32_t i = 0; i < s->count; i++)
 		if (s->copies[i].type == SHARED_SECRET && s->copies[i].is_kept &&
 			!is_kept[s->copies[i].id])
-			put(s, SHARED_SECRET, s->copies[i].id, NULL, 0, true);
+			drop(s, SHARED_SECRET, s->copies[i].id, true);
 }
 
 // The first who does not go by the secret that was told yet.
@@ -483,7 +496,7 @@ int shared_revoke(struct shared *s, uint8_t id, uint64_t now_s)
 	const bool is_current = r.state == SECRETS_CURRENT;
 	explicit_bzero(&r, sizeof(r));
 	if (!is_current)
-		return put(s, SHARED_SECRET, id, NULL, 0, false) ? 0 : -EAGAIN;
+		return drop(s, SHARED_SECRET, id, false) ? 0 : -EAGAIN;
 	const int ret = shared_rotate(s, 0, now_s);
 	return ret < 0 ? ret : 0;
 }
@@ -497,7 +510,10 @@ bool shared_put_room(struct shared *s, const struct shared_room *room)
 	if (copy)
 		shared_record_room(copy->bytes, copy->len, copy->id, &before, &rest);
 	const uint32_t len = shared_record_put_room(room, rest, bytes);
-	return len > 0 && put(s, SHARED_ROOM, room->line_id, bytes, len, false);
+	return len > 0 && put(s, &(struct ledger_record){.type = SHARED_ROOM,
+					 .id = room->line_id,
+					 .len = len,
+					 .bytes = bytes});
 }
 
 bool shared_has_room(const struct shared *s, uint32_t line_id)
@@ -509,21 +525,38 @@ bool shared_put_release(struct shared *s, uint32_t line_id, uint64_t people, uin
 {
 	uint8_t bytes[LEDGER_BLOB_MAX];
 	const uint32_t len = shared_record_put_release(number, people, bytes);
-	return put(s, SHARED_RELEASE, line_id, bytes, len, false);
+	return put(s, &(struct ledger_record){
+			      .type = SHARED_RELEASE, .id = line_id, .len = len, .bytes = bytes});
 }
 
-bool shared_put_draw(struct shared *s, uint32_t id, uint32_t version, uint8_t *bytes, uint32_t len)
+// What a newer version has behind what this one knows. Returns how many bytes.
+static uint32_t rest_of_draw(
+	struct shared *s, uint32_t id, uint32_t known, uint8_t plain[LEDGER_BLOB_MAX])
 {
-	assert(len <= SHARED_DRAW_MAX);
-	if (len == 0)
-		return put(s, SHARED_DRAW, id, NULL, 0, true);
-	bytes[0] = SHARED_VERSION;
+	const struct copy *copy = find(s, SHARED_DRAW, id);
+	if (!copy || copy->version == 0 || !open_sealed(s, copy, plain, known))
+		return 0;
+	return copy->len - SEAL_OVERHEAD_BYTES - known;
+}
+
+bool shared_put_draw(
+	struct shared *s, uint32_t id, uint32_t version, const uint8_t *bytes, uint32_t len)
+{
+	uint8_t plain[LEDGER_BLOB_MAX];
+	assert(len >= SHARED_DRAW_HEAD && len <= SHARED_DRAW_MAX);
+	const uint32_t rest = rest_of_draw(s, id, len, plain);
+	memcpy(plain, bytes, len);
+	plain[0] = SHARED_VERSION;
 	for (int i = 0; i < 4; i++)
-		bytes[1 + i] = (uint8_t)(version >> (24 - 8 * i));
-	s->version = version;
-	const int ret = put_sealed(s, SHARED_DRAW, id, bytes, len, true);
-	s->version = 0;
-	return ret == 0;
+		plain[1 + i] = (uint8_t)(version >> (24 - 8 * i));
+	const struct ledger_record record = {
+		.type = SHARED_DRAW, .id = id, .version = version, .is_conductors = true};
+	return put_sealed(s, &record, plain, len + rest) == 0;
+}
+
+bool shared_drop_draw(struct shared *s, uint32_t id)
+{
+	return drop(s, SHARED_DRAW, id, true);
 }
 
 void shared_tell_draws(struct shared *s)

@@ -117,9 +117,12 @@ bool shared_put_room(struct shared *s, const struct shared_room *room);
 bool shared_has_room(const struct shared *s, uint32_t line_id); // commands have said something
 bool shared_put_release(struct shared *s, uint32_t line_id, uint64_t people, uint64_t number);
 
-// The conductor's: a gathering is this from now on, when it is told back; len 0: it is no more.
-// Wipes the bytes, at most SHARED_DRAW_MAX. Returns false likewise, or without the office.
-bool shared_put_draw(struct shared *s, uint32_t id, uint32_t version, uint8_t *bytes, uint32_t len);
+// The conductor's: a gathering is this from now on, or is no more, when it is told back. `bytes`
+// begin with SHARED_DRAW_HEAD for this to fill in, and are at most SHARED_DRAW_MAX. Both return
+// false likewise, or without the office.
+bool shared_put_draw(
+	struct shared *s, uint32_t id, uint32_t version, const uint8_t *bytes, uint32_t len);
+bool shared_drop_draw(struct shared *s, uint32_t id);
 
 // Have all gatherings told again that are known.
 void shared_tell_draws(struct shared *s);

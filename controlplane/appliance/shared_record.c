@@ -40,6 +40,7 @@ uint32_t shared_record_put_secret(const struct shared_record_secret *r, uint8_t 
 bool shared_record_secret(
 	const uint8_t *bytes, uint32_t len, uint8_t id, struct shared_record_secret *r)
 {
+	assert(bytes[0] == SHARED_VERSION && len >= SHARED_RECORD_SECRET_BYTES);
 	*r = (struct shared_record_secret){.of = {.id = id}, .state = bytes[1]};
 	const uint8_t *at = get_u64(bytes + 2, &r->of.created_s);
 	at = get_u64(at, &r->of.retire_s);

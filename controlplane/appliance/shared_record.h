@@ -38,10 +38,11 @@ uint32_t shared_record_put_seed(const uint8_t *key, uint8_t *bytes);
 uint32_t shared_record_put_room(const struct shared_room *room, struct span rest, uint8_t *bytes);
 uint32_t shared_record_put_release(uint64_t number, uint64_t people, uint8_t *bytes);
 
-// Each returns false if it is none, or not of this version. `len` of the two that come sealed is at
-// least what the record needs.
+// Of a secret that was opened: of this version, `len` at least SHARED_RECORD_SECRET_BYTES. Returns
+// false if its state is none that is known.
 bool shared_record_secret(
 	const uint8_t *bytes, uint32_t len, uint8_t id, struct shared_record_secret *r);
+// Returns false if it is none, or not of this version.
 bool shared_record_room(const uint8_t *bytes, uint32_t len, uint32_t line_id,
 	struct shared_room *room, struct span *rest);
 bool shared_record_release(const uint8_t *bytes, uint32_t len, uint64_t *number, uint64_t *people);

@@ -459,6 +459,13 @@ void draws_look(const struct draws_line *l, struct draws_view *view)
 		.longest_ms = l->longest_ms};
 }
 
+bool draws_had_salt(const struct draws_line *l, const uint8_t *salt, uint8_t bytes)
+{
+	const struct gathering *last = inside_last_drawn(l);
+	return last && last->record.salt_bytes == bytes &&
+	       memcmp(last->record.salt, salt, bytes) == 0;
+}
+
 bool draws_key(const struct draws_line *l, uint64_t number, uint64_t visitor, uint64_t *key)
 {
 	*key = 0;

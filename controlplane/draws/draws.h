@@ -109,6 +109,9 @@ bool draws_is_late(const struct draws *d);
 // How things stand.
 void draws_look(const struct draws_line *l, struct draws_view *view);
 
+// Whether the list that was drawn last was drawn with this salt.
+bool draws_had_salt(const struct draws_line *l, const uint8_t *salt, uint8_t bytes);
+
 // The key of a ticket of a gathering. Returns false while it is not drawn; *key is 0 if its
 // gathering is not known: floor has passed it.
 bool draws_key(const struct draws_line *l, uint64_t number, uint64_t visitor, uint64_t *key);

@@ -81,10 +81,13 @@ local function give(line, count)
 	end
 end
 
+local AFFIRMED_S = 86400 -- no pass of that time is left, or what may be lost is all there is
+
 -- Sessions that members have written back since writes were lost, and that nobody has ended since.
 local function affirm(line, visitor)
 	if meta.recovering == 1 then
 		call('SADD', P .. 'i:' .. line.id, visitor)
+		call('EXPIRE', P .. 'i:' .. line.id, AFFIRMED_S)
 	end
 end
 
