@@ -455,7 +455,7 @@ static uint64_t place_at(const struct site *s, const struct person *p, uint64_t 
 	return list ? list->base + place : rank;
 }
 
-// Ranks of slots that a store took and lost are not what they were (decision 31), and with them
+// Ranks of slots that a store took and lost are not what they were (decision 0036), and with them
 // what stands before a list; the lists themselves are.
 static bool has_lost(const struct world *w)
 {
