@@ -263,8 +263,8 @@ struct ledger_node {
 // LEDGER_RECORD: `bytes` replace what record (type, id) said; news LEDGER_NEWS_RECORD. What is in
 // them is the members' affair: a version first, and secrets sealed. bytes 0: it is deleted.
 // LEDGER_STALE without the fence if is_conductors, or with a version below that of the record in
-// force, which somebody who had not heard of it would write back; LEDGER_FULL with
-// LEDGER_RECORDS_MAX of its type.
+// force (or, but for is_conductors, the same), which somebody who had not heard of it would write
+// back; LEDGER_FULL with LEDGER_RECORDS_MAX of its type.
 struct ledger_record {
 	uint8_t type; // 0 to 15
 	bool is_conductors;
@@ -317,8 +317,10 @@ struct ledger_code {
 //   DRAWN   it is drawn: not its ids count as people any more, but `people`, who were drawn in the
 //           line until now
 //   PLACED  the visitor ids[0], who gave back a ticket with `key` (GATHER_NUMBER and the number),
-//           has the key `place` instead; 0: none. News LEDGER_NEWS_LEFT
-//   OVER    what is kept of it goes
+//           has the key `place` instead; 0: none. News LEDGER_NEWS_LEFT, with key 0
+//           if there is none, or floor has passed it
+//   OVER    what is kept of it goes; of it, and those with lower numbers, TELL and DRAWN change
+//           nothing any more
 // LEDGER_DONE.
 enum ledger_gathered_what {
 	LEDGER_GATHERED_TELL = 1,

@@ -46,6 +46,8 @@ static void left(struct member *m, const struct ledger_news *news)
 	struct member_known_entry *known = member_known_find(&m->known, news->line, news->visitor);
 	if (known && known->state == MEMBER_KNOWN_LEFT && known->key & GATHER_NUMBER)
 		member_news_placed(m, news->line, news->visitor, known->key, news->key);
+	if (news->key == 0)
+		return; // there is no such ticket any more
 	conductor_left(m->conductor, news->line, news->key, news->visitor);
 	const struct member_inside_line *line = member_inside_line(m, news->line);
 	if (!line || news->key < line->is.line->floor || news->visitor == 0 || known)

@@ -41,7 +41,7 @@ static bool is_waiting(const struct draws_line *l, uint64_t now_ms)
 static bool say_again(struct draws_line *l, struct gathering *g, uint64_t now_ms)
 {
 	for (; g; g = g->next)
-		if (g->is_lost && put(l, g, &g->said, now_ms)) {
+		if (g->is_lost && !g->is_gone && put(l, g, &g->said, now_ms)) {
 			g->is_lost = false;
 			return true;
 		}
@@ -171,12 +171,15 @@ static void say_drawn(struct draws_line *l, uint64_t now_ms)
 }
 
 // What floor has passed, but for the last, which can still be shown.
-static void forget(struct draws_line *l)
+static void forget(struct draws_line *l, uint64_t now_ms)
 {
 	const struct draws *d = l->draws;
 	struct gathering *g = l->drawn;
-	if (g && g->next && g->is_over_said && inside_is_passed(l, g))
-		d->cluster.forget(d->cluster.ctx, l->line_id, g->said.number);
+	if (!g || !g->next || !g->is_over_said || !inside_is_passed(l, g) ||
+		(g->put_ms && now_ms < g->put_ms + DRAWS_PUT_MS))
+		return;
+	if (d->cluster.forget(d->cluster.ctx, l->line_id, g->said.number))
+		g->put_ms = now_ms;
 }
 
 void inside_conduct(struct draws_line *l, uint64_t now_ms)
@@ -193,5 +196,5 @@ void inside_conduct(struct draws_line *l, uint64_t now_ms)
 		name_salt(l, now_ms);
 	if (!is_waiting(l, now_ms))
 		prepare(l, now_ms);
-	forget(l);
+	forget(l, now_ms);
 }

@@ -80,6 +80,12 @@ int draws_file_make(struct draws_file *file, const char *folder, uint32_t line_i
 	return 0;
 }
 
+static bool is_half_made(const struct draws_file *file)
+{
+	static const char none[sizeof(magic)];
+	return memcmp(file->ids->magic, none, sizeof(none)) == 0;
+}
+
 int draws_file_open(struct draws_file *file, const char *folder, uint32_t line_id, uint64_t number)
 {
 	char path[PATH_MAX];
@@ -89,11 +95,19 @@ int draws_file_open(struct draws_file *file, const char *folder, uint32_t line_i
 	if (fd < 0)
 		return -errno;
 	int ret = fstat(fd, &st) < 0 ? -errno : 0;
-	if (ret == 0 && (uint64_t)st.st_size < sizeof(struct gather_ids))
+	if (ret == 0 && st.st_size == 0)
+		ret = -ENOENT;
+	else if (ret == 0 && (uint64_t)st.st_size < sizeof(struct gather_ids))
 		ret = -EUCLEAN;
 	if (ret == 0)
 		ret = map(file, fd, (uint64_t)st.st_size);
 	close(fd);
+	if (ret == 0 && is_half_made(file)) {
+		draws_file_close(file);
+		ret = -ENOENT;
+	}
+	if (ret == -ENOENT)
+		unlink(path);
 	if (ret < 0)
 		return ret;
 	const struct gather_ids *ids = file->ids;
@@ -127,6 +141,15 @@ int draws_file_turn(struct draws_file *file, const char *folder)
 uint64_t draws_file_taken(const struct draws_file *file)
 {
 	return least(atomic_load(&file->ids->taken), atomic_load(&file->ids->ready));
+}
+
+uint32_t draws_file_people(const struct draws_file *file)
+{
+	const uint64_t taken = draws_file_taken(file);
+	uint32_t people = 0;
+	for (uint64_t i = 0; i < taken; i++)
+		people += atomic_load(&file->ids->ids[i]) != 0;
+	return people;
 }
 
 void draws_file_close(struct draws_file *file)

@@ -18,7 +18,9 @@ struct draws_file {
 int draws_file_make(struct draws_file *file, const char *folder, uint32_t line_id, uint64_t number,
 	uint64_t max);
 
-// Open one that is there. Returns 0 or -errno (-EUCLEAN: it is not that file).
+// Open one that is there. Returns 0 or -errno: -ENOENT if there is none, or only what a process
+// left that was killed while it made one, which is removed then (no id is in it); -EUCLEAN if it is
+// not that file.
 int draws_file_open(struct draws_file *file, const char *folder, uint32_t line_id, uint64_t number);
 
 // Allocate ahead of those taken. Every turn while it is joined. Returns 0 or -errno; then no more
@@ -27,6 +29,9 @@ int draws_file_turn(struct draws_file *file, const char *folder);
 
 // How many ids are taken, with those that were never written.
 uint64_t draws_file_taken(const struct draws_file *file);
+
+// How many people are in it: ids that were written. When nobody adds to it.
+uint32_t draws_file_people(const struct draws_file *file);
 
 // Let go of the mapping; nobody looks at it any more.
 void draws_file_close(struct draws_file *file);

@@ -77,6 +77,8 @@ static void set_roles(struct draws_line *l)
 {
 	l->prepared = l->open = l->closing = NULL;
 	for (struct gathering *g = l->coming; g; g = g->next) {
+		if (g->is_gone)
+			continue;
 		if (g->said.step >= DRAWS_CLOSED)
 			l->closing = l->closing ? l->closing : g;
 		else if (g->said.step == DRAWS_JOINED)
@@ -96,13 +98,20 @@ static struct gathering *first_unranked(const struct draws_line *l)
 	return l->coming;
 }
 
+// It is forgotten, and nobody was drawn.
+static bool is_of_nobody(const struct gathering *g)
+{
+	return g->is_gone && g->said.step < DRAWS_DRAWN;
+}
+
 // Hold ranks where the next gathering begins. Nothing there is final yet: see DRAWS_AHEAD_MS. Were
 // it, its slots would be counted as others are.
 static void hold_ranks(struct draws_line *l)
 {
 	struct gathering *g = first_unranked(l);
 	struct ranks *ranks = ranks_of(l);
-	if (!ranks || !g || g->is_ranked || l->held == g->said.number || g->said.first_slot == 0)
+	if (!ranks || !g || g->is_ranked || l->held == g->said.number || g->said.first_slot == 0 ||
+		is_of_nobody(g))
 		return;
 	if (g->said.first_slot < ranks_final(ranks)) {
 		inside_say(l, "a gathering was heard of too late: its places are not exact here");
@@ -133,28 +142,53 @@ static void insert(struct gathering **at, struct gathering *g)
 	*at = g;
 }
 
-// Take what is said, as far as it goes on from what was said before.
-static bool take(struct gathering *g, const struct draws_said *said, uint64_t now_ms)
+// What is said, as far as it goes on from what was said before.
+static struct draws_said in_force(const struct draws_said *was, const struct draws_said *said)
+{
+	struct draws_said is = was->step == DRAWS_DRAWN || said->step < was->step ? *was : *said;
+	is.version = said->version > was->version ? said->version : was->version;
+	if (was->first_slot)
+		is.first_slot = was->first_slot;
+	if (was->end_slot)
+		is.end_slot = was->end_slot;
+	if (was->step >= DRAWS_CLOSED) {
+		is.next = was->next;
+		memcpy(is.salt, was->salt, sizeof(was->salt));
+		is.salt_bytes = was->salt_bytes;
+	}
+	return is;
+}
+
+// Whether there can be such a gathering.
+static bool is_sound(const struct draws_said *is)
+{
+	if (is->step < DRAWS_JOINED)
+		return true;
+	if (is->first_slot == 0 || is->first_slot >= PLACE_SLOT_MAX ||
+		(is->end_slot == 0 && is->step >= DRAWS_CLOSED))
+		return false;
+	return (is->end_slot == 0 ||
+		       (is->end_slot > is->first_slot && is->end_slot <= PLACE_SLOT_MAX)) &&
+	       is->total <= DRAW_GATHERED_MOST && is->count <= DRAW_GATHERED_MOST;
+}
+
+// Returns whether it goes on.
+static bool take(const struct draws *d, struct gathering *g, const struct draws_said *said,
+	const struct draws_said *is, uint64_t now_ms)
 {
 	const struct draws_said was = g->said;
 	g->put_ms = 0;
-	g->is_lost = said->version < was.version; // told by somebody who had not heard more
-	if (said->version < was.version || said->step < was.step)
+	g->epoch = d->view.epoch;
+	if (g->is_gone)
+		g->is_shut = g->is_settled = false; // it is not, after all
+	g->is_untold = g->is_gone = false;
+	// told by somebody who had not heard more
+	g->is_lost = said->version < was.version || said->step < was.step;
+	if (said->version < was.version)
 		return false;
-	g->said = *said;
-	if (was.first_slot)
-		g->said.first_slot = was.first_slot;
-	if (was.end_slot)
-		g->said.end_slot = was.end_slot;
-	if (was.step >= DRAWS_CLOSED) {
-		g->said.next = was.next;
-		memcpy(g->said.salt, was.salt, sizeof(was.salt));
-		g->said.salt_bytes = was.salt_bytes;
-	}
-	if (was.step == DRAWS_DRAWN) {
-		g->said = was;
-		g->said.version = said->version;
-	}
+	g->said = *is;
+	if (said->step < was.step)
+		return false;
 	if (said->step > was.step)
 		g->told_ms = now_ms;
 	g->is_of_before |= was.step == 0 && said->step == DRAWS_DRAWN;
@@ -175,14 +209,18 @@ void draws_told(struct draws *d, const struct draws_said *said, uint64_t now_ms)
 			d->cluster.forget(d->cluster.ctx, said->line_id, said->number);
 		return;
 	}
+	const struct draws_said none = {.line_id = said->line_id, .number = said->number};
+	const struct draws_said is = in_force(g ? &g->said : &none, said);
+	if (!is_sound(&is))
+		return;
 	if (!g) {
 		g = calloc(1, sizeof(*g));
 		if (!g)
 			return; // it is told again with the next reading
-		g->said = (struct draws_said){.line_id = said->line_id, .number = said->number};
+		g->said = none;
 		insert(l ? &l->coming : &d->strays, g);
 	}
-	if (!take(g, said, now_ms) || !l)
+	if (!take(d, g, said, &is, now_ms) || !l)
 		return;
 	if (l->putting == said->number)
 		l->putting = 0;
@@ -214,32 +252,82 @@ static bool is_over(const struct draws_line *l, const struct gathering *g)
 	return atomic_load(&l->line->floor) >= place_key(g->said.end_slot, 0, 0);
 }
 
-void draws_untold(struct draws *d, uint32_t line_id, uint64_t number)
+// Whether one behind it is drawn; then it was, too.
+static bool is_outlived(const struct draws_line *l, const struct gathering *g)
 {
-	struct draws_line *l = find_line(d, line_id);
-	struct gathering *g = inside_follow_find(d, line_id, number);
-	if (!g)
+	for (const struct gathering *i = l->drawn; i; i = i->next)
+		if (i->said.number > g->said.number)
+			return true;
+	for (const struct gathering *i = l->coming; i; i = i->next)
+		if (i->said.number > g->said.number && i->said.step == DRAWS_DRAWN)
+			return true;
+	return false;
+}
+
+// A record that is not there any more was forgotten, or the store has lost it.
+static bool is_forgotten(const struct draws_line *l, const struct gathering *g)
+{
+	return g->said.step < DRAWS_JOINED || g->epoch == l->draws->view.epoch ||
+	       is_outlived(l, g) || (g->said.step == DRAWS_DRAWN && is_over(l, g));
+}
+
+static void release_ranks(struct draws_line *l, const struct gathering *g)
+{
+	if (l->held != g->said.number || g->is_ranked)
 		return;
-	if (l && g->said.step >= DRAWS_JOINED && !(g->said.step == DRAWS_DRAWN && is_over(l, g))) {
-		g->is_lost = true; // by the store: whoever is in office says it again
-		return;
-	}
-	if (!l) {
-		take_out(&d->strays, g);
-		inside_follow_give(d, g);
-		return;
-	}
+	ranks_gather(ranks_of(l), 0);
+	l->held = 0;
+}
+
+static void drop(struct draws_line *l, struct gathering *g)
+{
 	if (g->job.is_running)
 		draws_job_is_done(&g->job, true);
+	if (g->file.ids && find_in(l->coming, l->line_id, g->said.number))
+		atomic_fetch_sub(&l->line->gathered, draws_file_people(&g->file));
 	take_out(&l->coming, g);
 	take_out(&l->drawn, g);
-	draws_file_remove(d->plan.folder, line_id, number);
+	draws_file_remove(l->draws->plan.folder, l->line_id, g->said.number);
+	release_ranks(l, g);
 	set_roles(l);
+	hold_ranks(l);
 	inside_publish_set(l); // without it
 	publish(l);
 	free(g->ids.at);
 	g->ids.at = NULL;
 	inside_retire(l, RETIRED_GATHERING, g);
+}
+
+// What is forgotten goes when nobody joins it here any more; if it was drawn, when ranks have it.
+static void drop_gone(struct draws_line *l, struct gathering *g)
+{
+	for (struct gathering *next; g; g = next) {
+		next = g->next;
+		g->is_gone |= g->is_untold && is_forgotten(l, g);
+		const bool is_done = g->said.step == DRAWS_DRAWN
+					     ? g->is_ranked && g != l->coming
+					     : g->is_settled || g->said.step < DRAWS_JOINED;
+		if (g->is_gone && is_done)
+			drop(l, g);
+	}
+}
+
+void draws_untold(struct draws *d, uint32_t line_id, uint64_t number)
+{
+	struct draws_line *l = find_line(d, line_id);
+	struct gathering *g = inside_follow_find(d, line_id, number);
+	if (g && !l) {
+		take_out(&d->strays, g);
+		inside_follow_give(d, g);
+	}
+	if (!g || !l)
+		return;
+	g->is_untold = true;
+	g->is_gone = is_forgotten(l, g);
+	g->is_lost = !g->is_gone; // whoever is in office says it again
+	set_roles(l);
+	drop_gone(l, l->coming);
+	drop_gone(l, l->drawn);
 }
 
 void inside_follow_take(struct draws_line *l)
@@ -252,6 +340,9 @@ void inside_follow_take(struct draws_line *l)
 		next = g->next;
 		insert(g->said.line_id == l->line_id ? &l->coming : &l->draws->strays, g);
 	}
+	for (const struct gathering *g = l->coming; g; g = g->next)
+		if (g->file.ids)
+			atomic_fetch_add(&l->line->gathered, draws_file_people(&g->file));
 	set_roles(l);
 	hold_ranks(l);
 	publish(l);
@@ -297,157 +388,7 @@ uint64_t draws_before(const struct draws *d, uint32_t line_id)
 	return first && first->said.step == DRAWS_DRAWN ? first->said.before : 0;
 }
 
-// --- joining
-
-static struct gather_ids nobody; // `ready` is 0: who comes is told that it is full
-
-static void open_file(struct draws_line *l, struct gathering *g, uint64_t now_ms)
-{
-	const char *folder = l->draws->plan.folder;
-	if (g->file.ids || g->said.step < DRAWS_JOINED || !l->has_wished)
-		return;
-	int ret = draws_file_open(&g->file, folder, l->line_id, g->said.number);
-	const bool is_there = ret == 0;
-	if (ret == -ENOENT && g->said.step == DRAWS_JOINED)
-		ret = draws_file_make(
-			&g->file, folder, l->line_id, g->said.number, l->wish.gathered_max);
-	if (ret < 0 && ret != -ENOENT && ret != l->file_error)
-		inside_say(l, "nobody can gather: %s", strerror(-ret));
-	l->file_error = ret == -ENOENT ? 0 : ret;
-	if (ret < 0)
-		return;
-	if (is_there) { // what the process before did not write, nobody will
-		g->ids.sure = draws_file_taken(&g->file);
-		atomic_fetch_add(&l->line->gathered, (uint32_t)g->ids.sure);
-	} else {
-		g->file.ids->began_ms = now_ms;
-	}
-	g->file.ids->epoch = g->said.epoch;
-	g->file.ids->first_slot = g->said.first_slot;
-}
-
-static void grow_file(struct draws_line *l, struct gathering *g)
-{
-	const int ret = draws_file_turn(&g->file, l->draws->plan.folder);
-	if (ret < 0 && ret != l->file_error)
-		inside_say(l, "no more can gather: %s", strerror(-ret));
-	l->file_error = ret;
-}
-
-static bool is_full(const struct draws_line *l)
-{
-	uint64_t people = inside_drawn_people(l);
-	for (const struct gathering *g = l->coming; g; g = g->next)
-		people += inside_follow_joined(g);
-	return people >= l->wish.gathered_max;
-}
-
-// What workers add to. Doors that open end it by the clock, before all are told.
-static struct gather_ids *to_join(const struct draws_line *l)
-{
-	if (!l->open || !l->open->file.ids || !l->has_wished || l->wish.is_shut || l->wish.stops)
-		return NULL;
-	return is_full(l) ? &nobody : l->open->file.ids;
-}
-
-static void let_join(struct draws_line *l)
-{
-	struct gather_ids *ids = to_join(l);
-	for (struct gathering *g = l->coming; g; g = g->next)
-		if (g->said.end_slot && !g->is_shut)
-			place_skip(l->line, g->said.end_slot); // before anybody mints
-	if (ids && ids != &nobody)
-		atomic_store(&ids->full_at, l->wish.full_at);
-	if (ids != l->joined) {
-		l->joined = ids;
-		atomic_store_explicit(&l->words.open, ids, memory_order_release);
-	}
-	for (struct gathering *g = l->coming; g; g = g->next) {
-		if (g->said.end_slot && !g->is_shut) {
-			g->is_shut = true;
-			g->barrier = inside_barrier(l);
-		}
-		if (g->is_shut && !g->is_settled)
-			g->is_settled = inside_has_passed(l, g->barrier);
-	}
-}
-
 // --- drawing
-
-// Whether the ledger has all ids: everybody who lives has told so, or was silent for long.
-static bool is_whole(const struct draws_line *l, const struct gathering *g, uint64_t now_ms)
-{
-	const uint64_t live = l->draws->view.live;
-	const uint64_t since_ms = g->ids.grown_ms > g->told_ms ? g->ids.grown_ms : g->told_ms;
-	return ((g->ids.whole & live) == live || now_ms > since_ms + DRAWS_SILENCE_MS) &&
-	       g->ids.count == g->ids.total && g->ids.read_ms > g->told_ms;
-}
-
-static bool has_list(const struct gathering *g)
-{
-	return g->job.hashes && !g->job.is_running && g->job.error == 0;
-}
-
-static bool is_as_said(const struct gathering *g)
-{
-	return has_list(g) && g->job.count == g->said.count &&
-	       memcmp(g->job.list_sha256, g->said.list_sha256, sizeof(g->said.list_sha256)) == 0;
-}
-
-// How many ids the job is to be run with now; UINT64_MAX: it is not. Once it was run with those
-// that were said and did not come out as was said (the store had lost some since, and they were
-// told in another order), it is run with all there are.
-static uint64_t to_draw(const struct draws_line *l, const struct gathering *g, uint64_t now_ms)
-{
-	const struct gathering_ids *ids = &g->ids;
-	if (g->said.step == DRAWS_CLOSED) {
-		const bool is_done = has_list(g) && g->tried == ids->count;
-		const bool is_mine = l->draws->view.is_in_office && is_whole(l, g, now_ms);
-		return is_mine && !is_done ? ids->count : UINT64_MAX;
-	}
-	if (is_as_said(g))
-		return UINT64_MAX;
-	if (!has_list(g) || g->tried != g->said.total)
-		return ids->count >= g->said.total ? g->said.total : UINT64_MAX;
-	return ids->is_new && ids->count >= ids->total ? ids->count : UINT64_MAX;
-}
-
-static void run_job(struct draws_line *l, struct gathering *g, uint64_t count)
-{
-	free(g->job.hashes);
-	g->job = (struct draws_job){.ids = g->ids.at, .taken = count, .is_unique = true};
-	gathering_key(g, &g->job.mac);
-	g->tried = count;
-	g->ids.is_new = false;
-	const int ret = draws_job_start(&g->job);
-	if (ret < 0)
-		inside_say(l, "the draw waits: %s", strerror(-ret));
-}
-
-// Make the list, if it can be made now. The conductor does before it is said.
-static void draw(struct draws_line *l, struct gathering *g, uint64_t now_ms)
-{
-	if (g->job.is_running && !draws_job_is_done(&g->job, false))
-		return;
-	const uint64_t count = to_draw(l, g, now_ms);
-	if (count != UINT64_MAX)
-		run_job(l, g, count);
-}
-
-// The list, or without it: then keys are known, and places are not exact.
-static bool is_ready(struct draws_line *l, struct gathering *g, uint64_t now_ms)
-{
-	if (g->said.step != DRAWS_DRAWN || g->job.is_running)
-		return false;
-	if (is_as_said(g))
-		return true;
-	if (now_ms < g->told_ms + DRAWS_PATIENCE_MS)
-		return false;
-	free(g->job.hashes);
-	g->job = (struct draws_job){0};
-	inside_say(l, "the store has not all ids of a draw: its places are not exact here");
-	return true;
-}
 
 static void fill_list(struct gathering *g, uint64_t base)
 {
@@ -481,7 +422,7 @@ static bool has_left(const struct draws_line *l, const struct gathering *g)
 
 static void publish_drawn(struct draws_line *l, struct gathering *g, uint64_t now_ms)
 {
-	const uint64_t own = g->file.ids ? draws_file_taken(&g->file) : 0;
+	const uint32_t own = g->file.ids ? draws_file_people(&g->file) : 0;
 	fill_list(g, g->is_ranked ? 0 : ranks_before(ranks_of(l), g->said.first_slot));
 	take_out(&l->coming, g);
 	g->next = NULL;
@@ -491,7 +432,7 @@ static void publish_drawn(struct draws_line *l, struct gathering *g, uint64_t no
 	free(g->ids.at); // its job is done
 	g->ids.at = NULL;
 	g->ids.count = g->ids.max = 0;
-	atomic_fetch_sub(&l->line->gathered, (uint32_t)own);
+	atomic_fetch_sub(&l->line->gathered, own);
 	if (g->is_of_before)
 		return;
 	l->draws_total++;
@@ -506,10 +447,10 @@ static bool finish(struct draws_line *l, uint64_t now_ms)
 {
 	struct gathering *g = first_unranked(l);
 	struct ranks *ranks = ranks_of(l);
-	if (!g || !ranks)
+	if (!g || !ranks || is_of_nobody(g))
 		return false;
 	hold_ranks(l);
-	if (g == l->coming && (!is_ready(l, g, now_ms) || has_left(l, g)))
+	if (g == l->coming && (!inside_list_is_ready(l, g, now_ms) || has_left(l, g)))
 		return false;
 	ranks_settle(ranks, l->draws->view.final);
 	if (!g->is_ranked && ranks_final(ranks) != g->said.first_slot)
@@ -533,15 +474,12 @@ bool inside_follow(struct draws_line *l, uint64_t now_ms)
 	bool has_drawn = false;
 	if ((atomic_load(&l->words.later) == 1) == l->draws->view.is_known)
 		publish(l);
+	drop_gone(l, l->drawn);
+	drop_gone(l, l->coming);
+	inside_join(l, now_ms);
 	for (struct gathering *g = l->coming; g; g = g->next)
-		open_file(l, g, now_ms);
-	let_join(l);
-	for (struct gathering *g = l->coming; g; g = g->next) {
 		if (g->said.step >= DRAWS_CLOSED)
-			draw(l, g, now_ms);
-		if (g->file.ids && g->said.step == DRAWS_JOINED)
-			grow_file(l, g);
-	}
+			inside_list_draw(l, g, now_ms);
 	inside_conduct(l, now_ms);
 	while (finish(l, now_ms))
 		has_drawn = true;

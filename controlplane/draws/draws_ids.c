@@ -27,18 +27,37 @@ void inside_ids_again(struct gathering *g)
 	g->is_drawn_said = false;
 }
 
-void draws_cluster_see(struct draws *d, const struct draws_cluster_view *view)
+static void all_again(struct gathering *g)
 {
-	const bool has_lost = d->view.is_known && view->epoch != d->view.epoch;
-	d->view = *view;
-	if (!has_lost)
-		return;
-	d->is_restoring = true;
+	for (; g; g = g->next)
+		inside_ids_again(g);
+}
+
+// What is told of now is in this ledger: only with another one is it lost.
+static void note_epoch(struct draws *d)
+{
 	for (struct draws_line *l = d->lines; l; l = l->next) {
 		for (struct gathering *g = l->coming; g; g = g->next)
-			inside_ids_again(g);
+			g->epoch = g->is_untold ? g->epoch : d->view.epoch;
 		for (struct gathering *g = l->drawn; g; g = g->next)
-			inside_ids_again(g);
+			g->epoch = g->is_untold ? g->epoch : d->view.epoch;
+	}
+}
+
+void draws_cluster_see(struct draws *d, const struct draws_cluster_view *view)
+{
+	const bool has_lost = view->epoch != d->view.epoch;
+	const bool is_first = view->is_known && !d->view.is_known;
+	d->is_restoring |= has_lost && d->view.is_known;
+	d->view = *view;
+	if (is_first)
+		note_epoch(d);
+	if (!has_lost)
+		return;
+	all_again(d->strays);
+	for (struct draws_line *l = d->lines; l; l = l->next) {
+		all_again(l->coming);
+		all_again(l->drawn);
 	}
 }
 
@@ -63,10 +82,13 @@ static uint64_t written(const struct gathering *g)
 	return i;
 }
 
-static bool is_all(const struct gathering *g)
+// Whether ids below `end` are all that there ever will be: those that are on disk are not known
+// before the file was opened.
+static bool is_all(const struct gathering *g, uint64_t end)
 {
-	return g->said.step >= DRAWS_CLOSED &&
-	       (!g->file.ids || (g->is_settled && g->ids.told == draws_file_taken(&g->file)));
+	if (g->said.step < DRAWS_CLOSED)
+		return false;
+	return g->file.ids ? g->is_settled && end == draws_file_taken(&g->file) : g->is_missing;
 }
 
 // Whether there is something to tell now.
@@ -75,7 +97,7 @@ static bool is_due(const struct draws *d, const struct gathering *g, uint64_t en
 	if (g->said.step < DRAWS_JOINED || g->ids.is_whole)
 		return false;
 	if (g->said.step >= DRAWS_CLOSED)
-		return end > g->ids.told || g->is_settled || !g->file.ids;
+		return end > g->ids.told || is_all(g, end);
 	return end > g->ids.told && now_ms >= g->ids.told_ms + d->cluster.sync_ms;
 }
 
@@ -100,9 +122,7 @@ static uint32_t tell(const struct draws *d, struct gathering *g, struct ledger_e
 		is->from = from;
 		for (; from < end && is->count < LEDGER_IDS_MAX; from++)
 			is->ids[is->count++] = atomic_load(&g->file.ids->ids[from]);
-		is->is_whole =
-			g->said.step >= DRAWS_CLOSED &&
-			(!g->file.ids || (g->is_settled && from == draws_file_taken(&g->file)));
+		is->is_whole = is_all(g, from);
 	} while (from < end);
 	return count;
 }
@@ -162,11 +182,13 @@ void draws_cluster_gathered(struct draws *d, const struct ledger_news *item)
 	if (!g || g->job.is_running || item->from != g->ids.count)
 		return;
 	g->ids.whole = item->whole;
-	if (!make_room(&g->ids, g->ids.count + item->count))
+	const uint64_t room = DRAW_GATHERED_MOST - g->ids.count;
+	const uint32_t count = item->count < room ? item->count : (uint32_t)room;
+	if (!make_room(&g->ids, g->ids.count + count))
 		return;
-	for (uint32_t i = 0; i < item->count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		atomic_init(&g->ids.at[g->ids.count++], item->held[i]);
-	g->ids.is_new |= item->count > 0;
+	g->ids.is_new |= count > 0;
 }
 
 // --- what else the ledger is to know
@@ -190,10 +212,13 @@ static bool next_left(
 	return false;
 }
 
-static uint32_t place_left(const struct draws_line *l, struct ledger_entry *entries, uint32_t max)
+static uint32_t place_left(
+	struct draws_line *l, struct ledger_entry *entries, uint32_t max, uint64_t now_ms)
 {
 	uint64_t number = 0, visitor = 0, place;
 	uint32_t count = 0;
+	if (now_ms < l->left_ms + l->draws->cluster.sync_ms)
+		return 0;
 	while (count < max && next_left(l, &number, &visitor, &place)) {
 		struct ledger_entry *entry = &entries[count++];
 		*entry = (struct ledger_entry){.kind = LEDGER_GATHERED, .line = l->line_id};
@@ -204,6 +229,7 @@ static uint32_t place_left(const struct draws_line *l, struct ledger_entry *entr
 		entry->gathered.ids[0] = visitor++;
 		entry->gathered.count = 1;
 	}
+	l->left_ms = count > 0 ? now_ms : l->left_ms;
 	return count;
 }
 
@@ -238,9 +264,13 @@ uint32_t draws_cluster_offer(
 	struct draws *d, struct ledger_entry *entries, uint32_t max, uint64_t now_ms)
 {
 	uint32_t count = 0, reads = DRAWS_READS_MAX, none = 0;
-	for (struct gathering *g = d->strays; g; g = g->next)
-		if (g->said.step == DRAWS_CLOSED) // others wait until all have told
-			count += tell(d, g, entries + count, max - count, now_ms);
+	for (struct gathering *g = d->strays; g; g = g->next) {
+		if (g->said.step != DRAWS_CLOSED)
+			continue;
+		inside_join_look_for(d, g); // others wait until all have told
+		g->is_settled = true; // no worker knows of it
+		count += tell(d, g, entries + count, max - count, now_ms);
+	}
 	for (struct draws_line *l = d->lines; l; l = l->next) {
 		for (struct gathering *g = l->drawn; g; g = g->next)
 			count += offer(d, g, g->next && inside_is_passed(l, g), entries + count,
@@ -248,7 +278,7 @@ uint32_t draws_cluster_offer(
 		for (struct gathering *g = l->coming; g; g = g->next)
 			count += offer(d, g, false, entries + count, max - count, &reads, now_ms);
 		if (d->view.is_in_office)
-			count += place_left(l, entries + count, max - count);
+			count += place_left(l, entries + count, max - count, now_ms);
 	}
 	return count;
 }
@@ -262,7 +292,7 @@ static void told(struct draws *d, struct gathering *g, const struct ledger_gathe
 		return;
 	if (is->from <= g->ids.told && is->from + is->count > g->ids.told)
 		g->ids.told = is->from + is->count;
-	g->ids.is_whole |= is->is_whole && (is_all(g) || !g->file.ids);
+	g->ids.is_whole |= is->is_whole && is_all(g, g->ids.told);
 }
 
 void draws_cluster_offered(
@@ -274,10 +304,14 @@ void draws_cluster_offered(
 	if (!g)
 		return;
 	if (is_read) {
-		if (answer->verdict == LEDGER_DONE && g->ids.total != answer->total)
+		// A list is of no more people than have keys: the first so many, everywhere.
+		const uint64_t total =
+			answer->total < DRAW_GATHERED_MOST ? answer->total : DRAW_GATHERED_MOST;
+		if (answer->verdict != LEDGER_DONE)
+			return;
+		if (g->ids.total != total)
 			g->ids.grown_ms = g->ids.read_ms;
-		if (answer->verdict == LEDGER_DONE)
-			g->ids.total = answer->total;
+		g->ids.total = total;
 		return;
 	}
 	const struct ledger_gathered *is = &entry->gathered;
@@ -295,6 +329,8 @@ static bool is_told(const struct gathering *g)
 {
 	if (g->said.step == DRAWS_DRAWN && !g->is_drawn_said)
 		return false;
+	if (g->is_unreadable && !g->file.ids)
+		return true; // there is nothing to be told, ever
 	return g->said.step < DRAWS_CLOSED ? g->ids.told >= g->ids.due : g->ids.is_whole;
 }
 
@@ -311,5 +347,6 @@ bool draws_is_restored(struct draws *d)
 				return false;
 	}
 	d->is_restoring = false;
+	note_epoch(d);
 	return true;
 }

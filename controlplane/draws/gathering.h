@@ -30,11 +30,16 @@ struct gathering {
 	uint64_t barrier; // from which on nobody joins here
 	uint64_t put_ms; // when the conductor put its next step; 0: it is told
 	uint64_t told_ms; // when its step was told
+	uint64_t epoch; // of the ledger that has its record
 	uint64_t tried; // ids that the job was run with
 	bool is_shut, is_settled; // nobody joins here any more: workers were told, and have passed
 	bool is_ranked; // ranks have it
 	bool is_of_before; // it was drawn before this process heard of it
-	bool is_lost; // the store does not say it any more
+	bool is_missing; // its file was looked for, and there is none
+	bool is_unreadable; // its file could not be opened
+	bool is_untold; // the store does not say it any more
+	bool is_lost; // it has to be said again
+	bool is_gone; // it is forgotten: it goes as soon as nobody joins it here
 	bool is_drawn_said, is_over_said; // the ledger knows
 };
 

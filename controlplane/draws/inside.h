@@ -41,6 +41,7 @@ struct draws_line {
 	uint64_t held; // number of the gathering that ranks wait for
 	uint64_t putting; // number of a gathering that is being prepared; 0: none is
 	uint64_t put_ms; // when
+	uint64_t left_ms; // when who left before a draw was offered last
 };
 
 struct draws {
@@ -103,6 +104,15 @@ void inside_follow_give(struct draws *d, struct gathering *g); // frees one that
 struct gathering *inside_follow_find(const struct draws *d, uint32_t line_id, uint64_t number);
 uint64_t inside_follow_joined(const struct gathering *g); // people of all appliances
 uint64_t inside_follow_key(const struct gathering *g, uint64_t visitor);
+
+// draws_join.c: one turn of who joins; and the file of a gathering, opened if it is there. Returns
+// 0 or -errno, -ENOENT if there is none.
+void inside_join(struct draws_line *l, uint64_t now_ms);
+int inside_join_look_for(const struct draws *d, struct gathering *g);
+
+// draws_list.c: make the list, if it can be made now; whether it is there, or will not be.
+void inside_list_draw(struct draws_line *l, struct gathering *g, uint64_t now_ms);
+bool inside_list_is_ready(struct draws_line *l, struct gathering *g, uint64_t now_ms);
 
 // draws_conduct.c: what the one in office puts.
 void inside_conduct(struct draws_line *l, uint64_t now_ms);

@@ -11,7 +11,7 @@ local node_numbers = {'parent_is', 'priority', 'weight', 'order', 'capacity', 'r
 	'ended_max', 'rank', 'coming', 'room_ahead', 'ahead', 'crowded_until', 'level', 'filled',
 	'all_start', 'all_used', 'newcomers_start', 'newcomers_used', 'pass', 'served', 'epoch', 'lost',
 	'lost_until', 'admitted', 'directs', 'undone', 'ended', 'expired', 'came', 'before', 'to_rank', 'came_kept',
-	'came_fence', 'counted', 'drawn', 'gathering'}
+	'came_fence', 'counted', 'drawn', 'gathering', 'over'}
 local NO_WORDS = 'ffffffffffffffff ffffffffffffffff 1 0 0 0 0 0 0 0'
 local WORDS = '^' .. string.rep('%S+ ', 9) .. '%S+'
 local node_flags = {'is_line', 'sliding', 'direct', 'open', 'active'}

@@ -5,12 +5,15 @@ local function record()
 	if is_conductors and not is_conductor then
 		return STALE
 	end
-	if version > 0 and version < tonumber(call('HGET', versions, id) or 0) then
+	local was = tonumber(call('HGET', versions, id) or 0)
+	if version > 0 and (version < was or (version == was and not is_conductors)) then
 		return STALE
 	end
 	if bytes == '' then
-		call('HDEL', P .. 'r:' .. kind, id)
 		call('HDEL', versions, id)
+		if call('HDEL', P .. 'r:' .. kind, id) == 0 then
+			return DONE -- it was not there: no news
+		end
 	elseif call('HLEN', P .. 'r:' .. kind) >= RECORDS_MAX and
 		call('HEXISTS', P .. 'r:' .. kind, id) == 0 then
 		return FULL
@@ -90,10 +93,15 @@ end
 
 function gatherings.place(line, from, to, visitor)
 	local l = P .. 'l:' .. line.id
-	if call('ZREM', l, from .. visitor) == 1 and to ~= NONE16 and to >= line.floor then
-		call('ZADD', l, 0, to .. visitor)
-		tell('2', line.id, to, visitor)
+	if call('ZREM', l, from .. visitor) == 0 then
+		return
 	end
+	if to ~= NONE16 and to >= line.floor then
+		call('ZADD', l, 0, to .. visitor)
+	else
+		to = NONE16
+	end
+	tell('2', line.id, to, visitor)
 end
 
 function gatherings.entry()
@@ -104,7 +112,10 @@ function gatherings.entry()
 		return UNKNOWN
 	end
 	local g, h = P .. 'g:' .. id .. ':' .. which, P .. 'h:' .. id .. ':' .. which
-	if what == '1' then
+	local is_over = tonumber(which) <= line.over
+	if is_over and (what == '1' or what == '2') then
+		return DONE -- somebody has not heard of it
+	elseif what == '1' then
 		return gatherings.tell(line, g, h, source, from, ids, is_whole)
 	elseif what == '2' then
 		gatherings.finish(line, g, h)
@@ -114,6 +125,7 @@ function gatherings.entry()
 	else
 		gatherings.finish(line, g, h)
 		call('DEL', g, h)
+		set(line, 'over', max(line.over, tonumber(which)))
 	end
 	return DONE
 end

@@ -233,6 +233,8 @@ void appliance_start(struct appliance *a, uint64_t world_ms)
 		seams.offered = a->more->offered;
 		seams.gathered = a->more->gathered;
 		seams.drawn_before = a->more->drawn_before;
+		if (a->more->resynced)
+			seams.resynced = a->more->resynced;
 	}
 	struct member_plan plan = {.incarnation = random_next(a->random) | 1,
 		.appliance = a->number,

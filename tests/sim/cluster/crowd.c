@@ -238,13 +238,15 @@ static void record(struct crowd *c, struct ledger_entry *e)
 			.what = chance(c, 80)
 					? (uint8_t)crowd_random(c, LEDGER_GATHERED_WHATS - 1) + 1
 					: LEDGER_GATHERED_TELL,
-			.number = crowd_random(c, 2) + 1,
+			.number = crowd_random(c, 3) + 1,
 			.source = crowd_random(c, 8) == 0,
 			.from = crowd_random(c, 6),
 			.ids = {id(c), id(c)},
 			.count = 2,
 			.is_whole = chance(c, 100),
 			.people = crowd_random(c, 9)};
+		if (e->gathered.what == LEDGER_GATHERED_OVER && !chance(c, 50))
+			e->gathered.number = 1; // the others go on
 		if (e->gathered.what == LEDGER_GATHERED_PLACED) {
 			e->gathered.count = 1;
 			e->gathered.key = crowd_random(c, 9);
@@ -255,7 +257,7 @@ static void record(struct crowd *c, struct ledger_entry *e)
 			LEDGER_NEWS_RECORD, LEDGER_NEWS_GATHERED};
 		e->kind = LEDGER_READ;
 		e->read = (struct ledger_read){.what = whats[crowd_random(c, 5)],
-			.number = crowd_random(c, 2) + 1,
+			.number = crowd_random(c, 3) + 1,
 			.type = (uint8_t)crowd_random(c, 2),
 			.member = (uint8_t)crowd_random(c, CROWD_MEMBERS),
 			.from = chance(c, 800) ? 0 : crowd_random(c, 70)};

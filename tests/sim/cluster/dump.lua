@@ -55,7 +55,8 @@ local function node(id, is_line)
 	put('line', id, h.threshold or zero, h.floor or zero, h.rank or 0, h.coming or 0, h.room_ahead or 0,
 		h.ahead or 0, h.crowded or zero, h.crowded_until or 0, h.admitted or 0, h.directs or 0,
 		h.undone or 0, h.ended or 0, h.expired or 0, h.came or 0, total, h.to_rank or 0,
-		h.came_fence or 0, h.counted or 0, h.drawn or 0, h.gathering or 0, h.words or 'ffffffffffffffff ffffffffffffffff 1 0 0 0 0 0 0 0')
+		h.came_fence or 0, h.counted or 0, h.drawn or 0, h.gathering or 0, h.over or 0,
+		h.words or 'ffffffffffffffff ffffffffffffffff 1 0 0 0 0 0 0 0')
 	for i, key in ipairs(call('LRANGE', P .. 'w:' .. id, 0, -1)) do
 		put('came', id, i, key)
 	end
@@ -86,7 +87,7 @@ local function node(id, is_line)
 	for use, place in pairs(hash(P .. 'u:' .. id)) do
 		put('use', id, use, place)
 	end
-	for _, which in ipairs({1, 2}) do -- as crowd.c numbers them
+	for _, which in ipairs({1, 2, 3}) do -- as crowd.c numbers them
 		for member, told in pairs(hash(P .. 'h:' .. id .. ':' .. which)) do
 			put('told', id, which, member, told)
 		end

@@ -90,6 +90,7 @@ struct model_node {
 	uint64_t totals[LEDGER_MEMBERS_MAX], before, config[LEDGER_MEMBERS_MAX];
 	uint64_t last[LEDGER_MEMBERS_MAX], counted; // last: slot told of
 	uint64_t drawn, gathering; // people, and ids of what is not drawn
+	uint64_t over; // number of the last gathering that is
 	MODEL_LIST(struct model_visitor) visitors;
 	MODEL_LIST(struct model_place) present;
 	MODEL_LIST(uint64_t) affirmed; // visitors whose sessions were written back after a loss

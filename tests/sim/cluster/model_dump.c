@@ -77,7 +77,8 @@ static void dump_node(const struct model_node *n, struct model_text *t)
 		n->crowded, n->crowded_until_ms, n->admitted, n->directs, n->undone, n->ended);
 	model_print(t, " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, n->expired,
 		n->came, model_total(n), n->threshold_rank, n->came_fence);
-	model_print(t, " %" PRIu64 " %" PRIu64 " %" PRIu64, n->counted, n->drawn, n->gathering);
+	model_print(t, " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, n->counted, n->drawn,
+		n->gathering, n->over);
 	model_print_words(t, &n->words);
 	model_print(t, "\n");
 	for (uint32_t i = 0; i < n->came_keys.count; i++)

@@ -61,10 +61,10 @@ static void place_left(struct model *m, struct model_node *line, const struct le
 		if (left.key != e->key || left.visitor != e->ids[0])
 			continue;
 		MODEL_REMOVE(line->left, i);
-		const struct model_place placed = {.key = e->place, .visitor = e->ids[0]};
-		if (e->place == 0 || e->place < line->floor)
-			return;
-		bool is_there = false;
+		const bool is_kept = e->place != 0 && e->place >= line->floor;
+		const struct model_place placed = {
+			.key = is_kept ? e->place : 0, .visitor = e->ids[0]};
+		bool is_there = !is_kept;
 		for (uint32_t j = 0; j < line->left.count; j++)
 			is_there |= line->left.at[j].key == e->place &&
 				    line->left.at[j].visitor == e->ids[0];
@@ -82,6 +82,9 @@ enum ledger_verdict model_gathered(struct model *m, const struct ledger_entry *e
 	struct model_node *line = model_line(m, e->line);
 	if (!line)
 		return LEDGER_UNKNOWN;
+	const bool is_over = is->number <= line->over;
+	if (is_over && (is->what == LEDGER_GATHERED_TELL || is->what == LEDGER_GATHERED_DRAWN))
+		return LEDGER_DONE;
 	if (is->what == LEDGER_GATHERED_TELL)
 		return tell_ids(m, line, is);
 	if (is->what == LEDGER_GATHERED_PLACED) {
@@ -94,6 +97,7 @@ enum ledger_verdict model_gathered(struct model *m, const struct ledger_entry *e
 		line->drawn = is->people > line->drawn ? is->people : line->drawn;
 		return LEDGER_DONE;
 	}
+	line->over = is->number > line->over ? is->number : line->over;
 	free(g->ids.at);
 	MODEL_REMOVE(line->gathered, (uint32_t)(g - line->gathered.at));
 	return LEDGER_DONE;

@@ -353,8 +353,10 @@ static enum ledger_verdict record(struct model *m, const struct ledger_entry *e)
 	while (index < count && m->records[e->record.type].at[index].id != r.id)
 		index++;
 	const uint32_t was = index < count ? m->records[e->record.type].at[index].version : 0;
-	if (r.version > 0 && r.version < was)
+	if (r.version > 0 && (r.version < was || (r.version == was && !e->record.is_conductors)))
 		return LEDGER_STALE;
+	if (index == count && r.len == 0)
+		return LEDGER_DONE;
 	r.version = r.version > 0 ? r.version : was;
 	if (index == count && r.len > 0 && count >= LEDGER_RECORDS_MAX)
 		return LEDGER_FULL;

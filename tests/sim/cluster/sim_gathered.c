@@ -84,6 +84,7 @@ struct site {
 	struct draws_line *line;
 	char folder[64];
 	struct draws_said copies[RECORDS];
+	bool is_told[RECORDS], is_resyncing;
 	uint32_t copy_count, restored;
 	uint64_t resume_ms;
 	uint32_t lives; // processes it had
@@ -106,7 +107,8 @@ struct world {
 	struct store store;
 	double troubles[TROUBLES]; // a minute
 	bool has_windows;
-	uint64_t counts[TROUBLES], listed, unlisted, late, lists;
+	bool has_floor; // it moves, and passes lists
+	uint64_t counts[TROUBLES], listed, unlisted, late, lists, passed;
 };
 
 static void check(const struct world *w, bool holds, const char *what, int at)
@@ -179,9 +181,28 @@ static void see(struct site *s)
 	for (uint32_t i = 0; i < status.member_count; i++)
 		view.live |= (uint64_t)status.members[i].is_live << status.members[i].number;
 	draws_cluster_see(s->draws, &view);
+	if (status.is_resyncing && !s->is_resyncing)
+		memset(s->is_told, 0, sizeof(s->is_told));
+	s->is_resyncing = status.is_resyncing;
 }
 
 // --- and those of its member
+
+static void forget_copy(struct site *s, uint32_t i)
+{
+	const struct draws_said was = s->copies[i];
+	s->copies[i] = s->copies[--s->copy_count];
+	s->is_told[i] = s->is_told[s->copy_count];
+	draws_untold(s->draws, was.line_id, was.number);
+}
+
+static void resynced(void *ctx)
+{
+	struct site *s = ctx;
+	for (uint32_t i = s->copy_count; i-- > 0;)
+		if (!s->is_told[i])
+			forget_copy(s, i);
+}
 
 static void record(void *ctx, uint8_t type, uint32_t id, const uint8_t *bytes, uint32_t len)
 {
@@ -191,16 +212,15 @@ static void record(void *ctx, uint8_t type, uint32_t id, const uint8_t *bytes, u
 	while (i < s->copy_count && id_of(s->copies[i].line_id, s->copies[i].number) != id)
 		i++;
 	if (type != TYPE || len != sizeof(said)) {
-		if (i < s->copy_count && type == TYPE) {
-			draws_untold(s->draws, s->copies[i].line_id, s->copies[i].number);
-			s->copies[i] = s->copies[--s->copy_count];
-		}
+		if (i < s->copy_count && type == TYPE)
+			forget_copy(s, i);
 		return;
 	}
 	memcpy(&said, bytes, sizeof(said));
 	assert(i < RECORDS);
 	s->copy_count += i == s->copy_count;
 	s->copies[i] = said;
+	s->is_told[i] = true;
 	draws_told(s->draws, &said, now_of(s));
 }
 
@@ -255,6 +275,7 @@ static const struct member_seams more = {.record = record,
 	.offer = offer,
 	.offered = offered,
 	.gathered = gathered,
+	.resynced = resynced,
 	.drawn_before = drawn_before};
 
 // --- a process
@@ -300,6 +321,7 @@ static void start(struct site *s)
 		.forget = forget,
 		.left = left};
 	s->copy_count = s->restored = 0;
+	s->is_resyncing = false;
 	s->lives++;
 	atomic_store(&s->a.rooms[0].line->drawn, NULL);
 	appliance_start(&s->a, s->world->now_ms);
@@ -354,11 +376,24 @@ static bool is_open(const struct site *s, const struct draws_view *view)
 	return since_ms >= OPENS_MS && since_ms < UINT64_MAX / 2 && !waits && !view->is_unknown;
 }
 
+// Floor passes all lists but the last two.
+static void move_floor(struct site *s)
+{
+	const struct draw_set *set = atomic_load(&s->a.rooms[0].line->drawn);
+	struct member_status status;
+	member_status(s->a.member, &status);
+	if (!s->world->has_floor || !status.office.is_in_office || !set || set->count < 3)
+		return;
+	const struct draw_list *passed = set->lists[set->count - 3];
+	member_lapse(s->a.member, LINE_ID, place_key(passed->end_slot, 0, 0));
+}
+
 static void turn(struct site *s)
 {
 	struct draws_view view;
 	see(s);
 	draws_turn(s->draws, now_of(s));
+	move_floor(s);
 	draws_look(s->line, &view);
 	const struct draws_wish wish = wish_of(s, &view);
 	if (s->a.is_clock_set)
@@ -455,7 +490,7 @@ static uint64_t place_at(const struct site *s, const struct person *p, uint64_t 
 	return list ? list->base + place : rank;
 }
 
-// Ranks of slots that a store took and lost are not what they were (decision 31), and with them
+// Ranks of slots that a store took and lost are not what they were (decision 0036), and with them
 // what stands before a list; the lists themselves are.
 static bool has_lost(const struct world *w)
 {
@@ -476,7 +511,8 @@ static void ask(struct world *w)
 	CHECK(w, !p->number || gather_is_undrawn(draws_gather(s->line), p->number) ||
 			 draws_key(s->line, p->number, p->visitor, &key));
 	const uint64_t place = place_at(s, p, &key, &exact);
-	if (place == PLACE_UNKNOWN || !exact || has_lost(w))
+	if (place == PLACE_UNKNOWN || !exact || has_lost(w) ||
+		key < atomic_load(&s->a.rooms[0].line->floor))
 		return;
 	CHECK(w, p->place == PLACE_UNKNOWN || p->place == place);
 	p->place = place;
@@ -516,6 +552,15 @@ static void check_late(struct world *w, const struct person *p)
 	w->late++;
 }
 
+// Whether floor has passed them.
+static bool is_passed(const struct world *w, const struct person *p)
+{
+	const struct site *s = &w->sites[0];
+	uint64_t key = p->key;
+	const bool is_known = p->number == 0 || draws_key(s->line, p->number, p->visitor, &key);
+	return is_known && key < atomic_load(&s->a.rooms[0].line->floor);
+}
+
 static void check_person(struct world *w, const struct person *p, bool *taken)
 {
 	uint64_t key, first_key = 0, place = PLACE_UNKNOWN;
@@ -549,8 +594,16 @@ static void check_all(struct world *w)
 {
 	bool taken[PEOPLE] = {false};
 	check_lists(w);
-	for (uint32_t i = 0; i < w->person_count; i++)
-		check_person(w, &w->people[i], taken);
+	for (uint32_t i = 0; i < w->person_count; i++) {
+		if (is_passed(w, &w->people[i]))
+			w->passed++;
+		else
+			check_person(w, &w->people[i], taken);
+	}
+	const struct model_node *line = model_find(&w->network.model, LINE_ID);
+	CHECK(w, line && line->gathering == 0);
+	for (uint32_t i = 0; i < w->site_count; i++)
+		CHECK(w, atomic_load(&w->sites[i].a.rooms[0].line->gathered) == 0);
 }
 
 // --- a run
@@ -568,6 +621,7 @@ static void begin(struct world *w, uint64_t seed)
 	w->store.ops = &ops;
 	w->site_count = (uint32_t)between(w, 2, NETWORK_LINKS);
 	w->has_windows = sometimes(w, 2);
+	w->has_floor = seed % 2 == 0;
 	w->line = (struct appliance_line){.id = LINE_ID,
 		.claim_s = 3600,
 		.node = {.is_line = true,
@@ -650,13 +704,16 @@ int main(int argc, char **argv)
 		total.unlisted += w->unlisted;
 		total.late += w->late;
 		total.lists += w->lists;
+		total.passed += w->passed;
 		for (int kind = 0; kind < TROUBLES; kind++)
 			total.counts[kind] += w->counts[kind];
 		end(w);
 	}
 	printf("seeds %" PRIu64 " to %" PRIu64 ": %" PRIu64 " lists of %" PRIu64 " people, %" PRIu64
-	       " besides with a place by their hash, %" PRIu64 " came behind; troubles",
-		first, first + count - 1, total.lists, total.listed, total.unlisted, total.late);
+	       " besides with a place by their hash, %" PRIu64
+	       " came behind, floor has passed %" PRIu64 "; troubles",
+		first, first + count - 1, total.lists, total.listed, total.unlisted, total.late,
+		total.passed);
 	for (int kind = 0; kind < TROUBLES; kind++)
 		printf(" %" PRIu64, total.counts[kind]);
 	printf("\n");

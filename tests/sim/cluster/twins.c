@@ -460,6 +460,95 @@ static void what_nobody_writes_back_frees_nothing(struct twins *t)
 	compare_state(t, 0, a1.number);
 }
 
+static struct ledger_entry gathered_entry(uint8_t what, uint64_t number)
+{
+	return (struct ledger_entry){.kind = LEDGER_GATHERED,
+		.line = 1,
+		.gathered = {.what = what, .number = number, .ids = {5}, .count = 1, .people = 1}};
+}
+
+// Somebody tells of a gathering that is over: nobody gathers.
+static void what_is_over_stays_so(struct twins *t)
+{
+	static struct ledger_entry entries[LEDGER_ENTRIES_MAX];
+	struct ledger_batch a1 = {.name = "a1",
+		.incarnation = 1,
+		.appliance = LEDGER_MEMBERS_MAX,
+		.run = "0123456789012345678901234567890123456789",
+		.entries = entries};
+	empty(t);
+	crowd_init(&t->crowd, 0);
+	set_clock(t);
+	entries[a1.count++] = (struct ledger_entry){.kind = LEDGER_ELECT};
+	free(ask_both(t, &a1));
+	a1.fence = 1;
+	entries[a1.count++] = node_entry(0xf000, 0);
+	entries[a1.count++] = node_entry(1, 0xf000);
+	entries[a1.count++] = gathered_entry(LEDGER_GATHERED_TELL, 2);
+	entries[a1.count++] = gathered_entry(LEDGER_GATHERED_DRAWN, 2);
+	entries[a1.count++] = gathered_entry(LEDGER_GATHERED_OVER, 2);
+	entries[a1.count++] = gathered_entry(LEDGER_GATHERED_TELL, 2);
+	entries[a1.count++] = gathered_entry(LEDGER_GATHERED_TELL, 1);
+	expect_both(t, &a1, "17 7\n");
+	if (model_find(&t->model, 1)->gathering != 0)
+		abort();
+	entries[a1.count++] = gathered_entry(LEDGER_GATHERED_TELL, 3);
+	free(ask_both(t, &a1));
+	if (model_find(&t->model, 1)->gathering != 1)
+		abort();
+	compare_state(t, 0, a1.number);
+}
+
+static struct ledger_entry record_entry(uint32_t version, uint32_t len, bool is_conductors)
+{
+	static const uint8_t byte = 7;
+	return (struct ledger_entry){.kind = LEDGER_RECORD,
+		.record = {.id = 3,
+			.version = version,
+			.len = len,
+			.bytes = &byte,
+			.is_conductors = is_conductors}};
+}
+
+// Who writes back a record changes none that is there; deleting one that is not is no news.
+static void records_are_written_back(struct twins *t)
+{
+	static struct ledger_entry entries[LEDGER_ENTRIES_MAX];
+	struct ledger_batch a1 = {.name = "a1",
+		.incarnation = 1,
+		.appliance = LEDGER_MEMBERS_MAX,
+		.run = "0123456789012345678901234567890123456789",
+		.entries = entries};
+	static const struct {
+		uint32_t version, len;
+		bool is_conductors;
+		const char *answer;
+		uint32_t news;
+	} steps[] = {
+		{2, 1, false, "15 7\n", 1},
+		{2, 1, false, "15 8\n", 0},
+		{1, 1, true, "15 8\n", 0},
+		{2, 1, true, "15 7\n", 1},
+		{3, 1, false, "15 7\n", 1},
+		{0, 0, true, "15 7\n", 1},
+		{0, 0, true, "15 7\n", 0},
+	};
+	empty(t);
+	crowd_init(&t->crowd, 0);
+	set_clock(t);
+	entries[a1.count++] = (struct ledger_entry){.kind = LEDGER_ELECT};
+	free(ask_both(t, &a1));
+	a1.fence = 1;
+	for (uint32_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		const uint64_t before = t->model.news;
+		entries[a1.count++] =
+			record_entry(steps[i].version, steps[i].len, steps[i].is_conductors);
+		expect_both(t, &a1, steps[i].answer);
+		if (t->model.news != before + steps[i].news)
+			abort();
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static struct twins twins;
@@ -474,6 +563,8 @@ int main(int argc, char **argv)
 	trees_are_bounded(&twins);
 	who_came_is_bounded(&twins);
 	what_nobody_writes_back_frees_nothing(&twins);
+	what_is_over_stays_so(&twins);
+	records_are_written_back(&twins);
 	for (uint64_t seed = first; seed < first + seeds; seed++) {
 		printf("seed %" PRIu64 "\n", seed);
 		fflush(stdout);

@@ -1,5 +1,7 @@
 // Draws of a line that several appliances share, seen from one of them: what is said is told back
 // by hand, and the ledger's ids are an array.
+//
+// LONG: one appliance, and each story that it may be in
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +32,8 @@ static struct draws_line *gatherings;
 static struct draws_wish wish;
 static struct draws_cluster_view view;
 static struct draws_said said[16]; // put, and not told
-static uint32_t said_count, said_total;
+static uint32_t said_count, said_total, forgets;
+static uint64_t left_number; // visitor 5 has left it before its draw
 static uint64_t ids[IDS_MAX], whole;
 static uint32_t id_count;
 static uint64_t now_ms;
@@ -82,25 +85,40 @@ static bool put(void *ctx, const struct draws_said *is)
 static bool forget(void *ctx, uint32_t line_id, uint64_t number)
 {
 	(void)ctx, (void)line_id, (void)number;
+	forgets++;
 	return true;
 }
 
-static bool nobody_left(void *ctx, uint32_t line_id, uint64_t *number, uint64_t *visitor)
+static bool one_left(void *ctx, uint32_t line_id, uint64_t *number, uint64_t *visitor)
 {
-	(void)ctx, (void)line_id, (void)number, (void)visitor;
-	return false;
+	(void)ctx, (void)line_id;
+	if (left_number == 0 || *number > left_number || (*number == left_number && *visitor > 5))
+		return false;
+	*number = left_number;
+	*visitor = 5;
+	return true;
 }
 
-static int begin(void **state)
+// A process.
+static void start(void)
 {
-	(void)state;
 	const struct draws_plan plan = {.folder = folder};
 	const struct draws_seams seams = {.barrier_begin = barrier_begin,
 		.barrier_passed = barrier_passed,
 		.random = fill_random,
 		.say = say};
 	const struct draws_cluster_seams cluster = {
-		.source = 3, .sync_ms = 200, .put = put, .forget = forget, .left = nobody_left};
+		.source = 3, .sync_ms = 200, .put = put, .forget = forget, .left = one_left};
+	assert_int_equal(draws_create(&plan, &store, &seams, &draws), 0);
+	draws_share(draws, &cluster);
+	draws_cluster_see(draws, &view);
+	gatherings = draws_take(draws, LINE_ID, line, true);
+	assert_non_null(gatherings);
+}
+
+static int begin(void **state)
+{
+	(void)state;
 	snprintf(folder, sizeof(folder), "/tmp/sluice-draws-XXXXXX");
 	line = calloc(1, place_line_bytes(ENTRIES));
 	memory = aligned_alloc(64, (ranks_bytes(ENTRIES) + 63) / 64 * 64);
@@ -110,15 +128,11 @@ static int begin(void **state)
 	now_ms = BEGIN_MS;
 	place_line_init(line, LINE_ID, ENTRIES);
 	place_share(line, ranks = ranks_init(memory, ENTRIES));
-	said_count = said_total = id_count = 0;
-	whole = 0;
+	said_count = said_total = id_count = forgets = 0;
+	whole = left_number = 0;
 	wish = (struct draws_wish){.prepares = true, .gathered_max = IDS_MAX};
 	view = (struct draws_cluster_view){.is_known = true, .is_in_office = true, .live = 3};
-	assert_int_equal(draws_create(&plan, &store, &seams, &draws), 0);
-	draws_share(draws, &cluster);
-	draws_cluster_see(draws, &view);
-	gatherings = draws_take(draws, LINE_ID, line, true);
-	assert_non_null(gatherings);
+	start();
 	assert_true(place_begin(line, now_ms / PLACE_SLOT_MS));
 	assert_true(ranks_begin(ranks, 0, 0));
 	return 0;
@@ -372,6 +386,225 @@ static void a_loss_is_told_again(void **state)
 	assert_int_equal(id_count, 20);
 }
 
+// The job is a thread of its own.
+static void live_until_drawn(void)
+{
+	for (uint32_t i = 0; i < 1000 && look().is_undrawn; i++)
+		live(1);
+	assert_false(look().is_undrawn);
+}
+
+static uint64_t number_of(void)
+{
+	return atomic_load(&draws_gather(gatherings)->later);
+}
+
+static void what_is_forgotten_goes(void **state)
+{
+	(void)state;
+	people_gather();
+	assert_int_equal(atomic_load(&line->gathered), 20);
+	assert_true(ranks_final(ranks) < view.final); // they wait for it
+	wish = (struct draws_wish){.gathered_max = IDS_MAX};
+	draws_wish(gatherings, &wish, now_ms);
+	const uint32_t before = said_total;
+	draws_untold(draws, LINE_ID, number_of()); // while workers still look at its file
+	live(3);
+	assert_int_equal(said_total, before); // it is not said again
+	assert_int_equal(look().joined, 0);
+	assert_int_equal(atomic_load(&line->gathered), 0);
+	turn();
+	assert_int_equal(ranks_final(ranks), view.final);
+}
+
+static void what_the_store_has_lost_is_said_again(void **state)
+{
+	(void)state;
+	people_gather();
+	view.epoch = 1;
+	draws_cluster_see(draws, &view);
+	draws_untold(draws, LINE_ID, number_of());
+	turn();
+	assert_int_equal(said_count, 1);
+	assert_int_equal(said[0].step, DRAWS_JOINED);
+	assert_int_equal(atomic_load(&line->gathered), 20);
+}
+
+// Lost, it seemed; then one behind it is drawn.
+static void what_was_outlived_is_not_said_again(void **state)
+{
+	(void)state;
+	people_gather();
+	view.is_in_office = false;
+	view.epoch = 1;
+	draws_cluster_see(draws, &view);
+	const uint64_t number = number_of();
+	draws_untold(draws, LINE_ID, number);
+	const struct draws_said later = {.line_id = LINE_ID,
+		.number = number + 1,
+		.version = 4,
+		.step = DRAWS_DRAWN,
+		.first_slot = now_ms / PLACE_SLOT_MS + 1,
+		.end_slot = now_ms / PLACE_SLOT_MS + 2};
+	draws_told(draws, &later, now_ms);
+	view.is_in_office = true;
+	wish = (struct draws_wish){.gathered_max = IDS_MAX};
+	turns(3);
+	assert_int_equal(said_count, 0);
+	assert_int_equal(atomic_load(&line->gathered), 0);
+}
+
+static struct draws_said closed_one(void)
+{
+	people_gather();
+	wish.gathers = false;
+	turns(2);
+	assert_int_equal(said[0].step, DRAWS_CLOSED);
+	said_count = 0;
+	return said[0];
+}
+
+static void ids_on_disk_are_told_before_all_is(void **state)
+{
+	(void)state;
+	struct ledger_entry entries[32];
+	const struct draws_said closed = closed_one();
+	draws_destroy(draws);
+	start();
+	draws_told(draws, &closed, now_ms);
+	assert_int_equal(draws_cluster_offer(draws, entries, 32, now_ms), 1); // a page is read
+	assert_int_equal(entries[0].kind, LEDGER_READ);
+	id_count = 0;
+	turn();
+	assert_int_equal(id_count, 20);
+	assert_int_equal(whole, 1);
+	assert_int_equal(atomic_load(&line->gathered), 20);
+	whole = 3;
+	live_until_drawn();
+	assert_int_equal(atomic_load(&line->gathered), 0);
+}
+
+static void a_file_that_is_half_made_is_made_anew(void **state)
+{
+	(void)state;
+	char path[128];
+	wish.gathers = true;
+	wish.epoch = OPENS;
+	live(2);
+	turns(2);
+	assert_int_equal(said[0].step, DRAWS_JOINED);
+	snprintf(path, sizeof(path), "%s/gather-%08x-%llu", folder, LINE_ID,
+		(unsigned long long)said[0].number);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	assert_int_equal(ftruncate(fileno(file), 4096), 0); // without a word in it
+	fclose(file);
+	live(3);
+	assert_true(join(1) > 0);
+}
+
+// An id that was taken when there was no room for it, and is none.
+static void who_was_never_there_is_not_taken_off(void **state)
+{
+	(void)state;
+	people_gather();
+	struct gather_ids *to = atomic_load(&draws_gather(gatherings)->open);
+	atomic_fetch_add(&to->taken, 1);
+	assert_true(join(21) > 0);
+	doors_open();
+	whole = 3;
+	live_until_drawn();
+	assert_int_equal(atomic_load(&line->drawn)->lists[0]->count, 21);
+	assert_int_equal(atomic_load(&line->gathered), 0);
+}
+
+static void what_cannot_be_is_passed_over(void **state)
+{
+	(void)state;
+	const struct draws_said good = closed_one();
+	struct draws_said bad[] = {good, good, good, good};
+	bad[0].end_slot = good.first_slot;
+	bad[1].end_slot = PLACE_SLOT_MAX + 1;
+	bad[2].end_slot = 0;
+	bad[3].step = DRAWS_DRAWN;
+	bad[3].count = bad[3].total = DRAW_GATHERED_MOST + 1;
+	for (uint32_t i = 0; i < 4; i++) {
+		bad[i].version += i;
+		draws_told(draws, &bad[i], now_ms);
+		assert_true(look().is_gathering);
+	}
+	struct ledger_entry read = {.kind = LEDGER_READ, .line = LINE_ID};
+	read.read.number = good.number;
+	draws_cluster_offered(draws, &read,
+		&(struct ledger_answer){
+			.kind = LEDGER_READ, .verdict = LEDGER_DONE, .total = UINT64_MAX});
+	assert_int_equal(look().joined, DRAW_GATHERED_MOST);
+}
+
+static void an_older_step_of_a_higher_version_is_corrected(void **state)
+{
+	(void)state;
+	struct draws_said closed = closed_one(), older = closed;
+	draws_told(draws, &closed, now_ms);
+	turn();
+	older.step = DRAWS_JOINED;
+	older.version += 7;
+	draws_told(draws, &older, now_ms);
+	turn();
+	assert_int_equal(said_count, 1);
+	assert_int_equal(said[0].step, DRAWS_CLOSED);
+	assert_true(said[0].version > older.version);
+}
+
+static uint32_t count_offered(uint32_t turns_count, uint8_t what)
+{
+	struct ledger_entry entries[32];
+	uint32_t found = 0;
+	for (; turns_count > 0; turns_count--) {
+		now_ms += 20;
+		const uint32_t count = draws_cluster_offer(draws, entries, 32, now_ms);
+		for (uint32_t i = 0; i < count; i++)
+			found += entries[i].kind == LEDGER_GATHERED &&
+				 entries[i].gathered.what == what;
+	}
+	return found;
+}
+
+static void who_left_is_placed_once_a_sync(void **state)
+{
+	(void)state;
+	people_gather();
+	const uint64_t number = number_of();
+	doors_open();
+	whole = 3;
+	live_until_drawn();
+	left_number = number;
+	assert_int_equal(count_offered(20, LEDGER_GATHERED_PLACED), 2);
+}
+
+// Of a line that is not configured here.
+static void a_stray_is_told_again_after_a_loss(void **state)
+{
+	(void)state;
+	const struct draws_said stray = {.line_id = LINE_ID + 1,
+		.number = 9,
+		.version = 1,
+		.step = DRAWS_CLOSED,
+		.first_slot = 5,
+		.end_slot = 7};
+	struct ledger_entry entries[4];
+	view.is_known = false;
+	draws_cluster_see(draws, &view);
+	draws_told(draws, &stray, now_ms);
+	for (view.epoch = 0; view.epoch < 2; view.epoch++) {
+		draws_cluster_see(draws, &view);
+		assert_int_equal(draws_cluster_offer(draws, entries, 4, now_ms), 1);
+		assert_true(entries[0].gathered.is_whole);
+		answer(&entries[0]);
+		assert_int_equal(draws_cluster_offer(draws, entries, 4, now_ms), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +618,17 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_was_not_heard_of_is_not_drawn, begin, end),
 		cmocka_unit_test_setup_teardown(a_list_that_differs_is_not_shown, begin, end),
 		cmocka_unit_test_setup_teardown(a_loss_is_told_again, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_forgotten_goes, begin, end),
+		cmocka_unit_test_setup_teardown(what_the_store_has_lost_is_said_again, begin, end),
+		cmocka_unit_test_setup_teardown(what_was_outlived_is_not_said_again, begin, end),
+		cmocka_unit_test_setup_teardown(ids_on_disk_are_told_before_all_is, begin, end),
+		cmocka_unit_test_setup_teardown(a_file_that_is_half_made_is_made_anew, begin, end),
+		cmocka_unit_test_setup_teardown(who_was_never_there_is_not_taken_off, begin, end),
+		cmocka_unit_test_setup_teardown(what_cannot_be_is_passed_over, begin, end),
+		cmocka_unit_test_setup_teardown(
+			an_older_step_of_a_higher_version_is_corrected, begin, end),
+		cmocka_unit_test_setup_teardown(who_left_is_placed_once_a_sync, begin, end),
+		cmocka_unit_test_setup_teardown(a_stray_is_told_again_after_a_loss, begin, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
