@@ -582,6 +582,29 @@ static void who_left_is_placed_once_a_sync(void **state)
 	assert_int_equal(count_offered(20, LEDGER_GATHERED_PLACED), 2);
 }
 
+static void what_is_over_is_forgotten_once(void **state)
+{
+	(void)state;
+	people_gather();
+	doors_open();
+	whole = 3;
+	live_until_drawn();
+	id_count = 0;
+	wish.gathers = true;
+	wish.epoch = OPENS + 1;
+	live(300);
+	wish.gathers = false;
+	live(10);
+	live_until_drawn();
+	const struct draw_set *lists = atomic_load(&line->drawn);
+	assert_int_equal(lists->count, 2);
+	atomic_store(&line->floor, place_key(lists->lists[0]->end_slot, 0, 0));
+	live(100);
+	assert_int_equal(forgets, 1);
+	live(DRAWS_PUT_MS / 20);
+	assert_int_equal(forgets, 2); // it is not told yet
+}
+
 // Of a line that is not configured here.
 static void a_stray_is_told_again_after_a_loss(void **state)
 {
@@ -628,6 +651,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			an_older_step_of_a_higher_version_is_corrected, begin, end),
 		cmocka_unit_test_setup_teardown(who_left_is_placed_once_a_sync, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_over_is_forgotten_once, begin, end),
 		cmocka_unit_test_setup_teardown(a_stray_is_told_again_after_a_loss, begin, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
