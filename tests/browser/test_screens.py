@@ -226,7 +226,8 @@ def test_every_state(previews, tab, design, language):
     look_at_sheet(visitor, "desktop", desktop)
 
 
-@pytest.mark.parametrize("language", ("de", "es", "fr", "ko", "pt", "zh"))
+@pytest.mark.parametrize("language", ("de", "zh", *(
+    pytest.param(name, marks=pytest.mark.long) for name in ("es", "fr", "ko", "pt"))))
 def test_every_other_language(previews, tab, language):
     visitor = tab().open(previews.sheet("plain", language))
     look_at_sheet(visitor, "narrow", ())
