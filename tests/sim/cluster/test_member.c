@@ -585,19 +585,25 @@ static void open_lets_everybody_in_and_says_so_after(void **state)
 	end(&s);
 }
 
+// An appliance that knows a rate of two a second, and is cut off with its share.
+static void begin_share(struct story *s)
+{
+	begin(s, MEMBER_SHARE);
+	s->line.node.limits =
+		(struct pool_limits){.rate_count = 2, .rate_period_ms = 1000, .burst = 1};
+	appliance_kill(&s->a);
+	network_reset(&s->network, 0, s->now_ms);
+	run(s, 2500);
+	appliance_start(&s->a, s->now_ms);
+	run(s, 3000);
+	cut(s);
+}
+
 static void a_share_is_a_share(void **state)
 {
 	(void)state;
 	struct story s;
-	begin(&s, MEMBER_SHARE);
-	s.line.node.limits =
-		(struct pool_limits){.rate_count = 2, .rate_period_ms = 1000, .burst = 1};
-	appliance_kill(&s.a);
-	network_reset(&s.network, 0, s.now_ms);
-	run(&s, 2500);
-	appliance_start(&s.a, s.now_ms);
-	run(&s, 3000);
-	cut(&s);
+	begin_share(&s);
 	uint32_t granted = 0;
 	for (uint64_t visitor = 100; visitor < 180; visitor++) {
 		granted += direct(&s, &s.a, visitor).verdict == CLAIM_GRANTED;
@@ -612,15 +618,7 @@ static void a_share_is_for_those_who_wait(void **state)
 {
 	(void)state;
 	struct story s;
-	begin(&s, MEMBER_SHARE);
-	s.line.node.limits =
-		(struct pool_limits){.rate_count = 2, .rate_period_ms = 1000, .burst = 1};
-	appliance_kill(&s.a);
-	network_reset(&s.network, 0, s.now_ms);
-	run(&s, 2500);
-	appliance_start(&s.a, s.now_ms);
-	run(&s, 3000);
-	cut(&s);
+	begin_share(&s);
 	enum { people = 5 };
 	uint64_t keys[people], sessions[people] = {0};
 	for (uint32_t i = 0; i < people; i++) {

@@ -210,16 +210,22 @@ static void run(struct twins *t, uint64_t seed, uint64_t batches)
 	}
 }
 
+// Of a1, which has sent none yet.
+static struct ledger_batch first_batch(const struct ledger_entry *entries)
+{
+	return (struct ledger_batch){.name = "a1",
+		.incarnation = 1,
+		.appliance = LEDGER_MEMBERS_MAX,
+		.run = "0123456789012345678901234567890123456789",
+		.entries = entries};
+}
+
 // What is kept of one type of records is bounded.
 static void records_are_bounded(struct twins *t)
 {
 	static struct ledger_entry entries[LEDGER_ENTRIES_MAX];
 	static const uint8_t byte = 7;
-	struct ledger_batch batch = {.name = "a1",
-		.incarnation = 1,
-		.appliance = LEDGER_MEMBERS_MAX,
-		.run = "0123456789012345678901234567890123456789",
-		.entries = entries};
+	struct ledger_batch batch = first_batch(entries);
 	empty(t);
 	crowd_init(&t->crowd, 0);
 	set_clock(t);
@@ -292,11 +298,7 @@ static void expect_last(struct twins *t, struct ledger_batch *batch, const char 
 static void trees_are_bounded(struct twins *t)
 {
 	static struct ledger_entry entries[LEDGER_ENTRIES_MAX];
-	struct ledger_batch batch = {.name = "a1",
-		.incarnation = 1,
-		.appliance = LEDGER_MEMBERS_MAX,
-		.run = "0123456789012345678901234567890123456789",
-		.entries = entries};
+	struct ledger_batch batch = first_batch(entries);
 	empty(t);
 	crowd_init(&t->crowd, 0);
 	set_clock(t);
@@ -358,11 +360,7 @@ static uint32_t count_came(char *reply)
 static void who_came_is_bounded(struct twins *t)
 {
 	static struct ledger_entry entries[LEDGER_ENTRIES_MAX];
-	struct ledger_batch batch = {.name = "a1",
-		.incarnation = 1,
-		.appliance = LEDGER_MEMBERS_MAX,
-		.run = "0123456789012345678901234567890123456789",
-		.entries = entries};
+	struct ledger_batch batch = first_batch(entries);
 	empty(t);
 	crowd_init(&t->crowd, 0);
 	set_clock(t);
@@ -414,11 +412,7 @@ static struct ledger_entry direct_entry(uint64_t id)
 static void what_nobody_writes_back_frees_nothing(struct twins *t)
 {
 	static struct ledger_entry entries[LEDGER_ENTRIES_MAX];
-	struct ledger_batch a1 = {.name = "a1",
-		.incarnation = 1,
-		.appliance = LEDGER_MEMBERS_MAX,
-		.run = "0123456789012345678901234567890123456789",
-		.entries = entries};
+	struct ledger_batch a1 = first_batch(entries);
 	struct ledger_batch a2 = a1;
 	snprintf(a2.name, sizeof(a2.name), "a2");
 	a2.incarnation = 2;
@@ -471,11 +465,7 @@ static struct ledger_entry gathered_entry(uint8_t what, uint64_t number)
 static void what_is_over_stays_so(struct twins *t)
 {
 	static struct ledger_entry entries[LEDGER_ENTRIES_MAX];
-	struct ledger_batch a1 = {.name = "a1",
-		.incarnation = 1,
-		.appliance = LEDGER_MEMBERS_MAX,
-		.run = "0123456789012345678901234567890123456789",
-		.entries = entries};
+	struct ledger_batch a1 = first_batch(entries);
 	empty(t);
 	crowd_init(&t->crowd, 0);
 	set_clock(t);
@@ -514,11 +504,7 @@ static struct ledger_entry record_entry(uint32_t version, uint32_t len, bool is_
 static void records_are_written_back(struct twins *t)
 {
 	static struct ledger_entry entries[LEDGER_ENTRIES_MAX];
-	struct ledger_batch a1 = {.name = "a1",
-		.incarnation = 1,
-		.appliance = LEDGER_MEMBERS_MAX,
-		.run = "0123456789012345678901234567890123456789",
-		.entries = entries};
+	struct ledger_batch a1 = first_batch(entries);
 	static const struct {
 		uint32_t version, len;
 		bool is_conductors;
