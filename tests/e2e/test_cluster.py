@@ -108,6 +108,17 @@ class Cluster:
                        and v["store"]["state"] == "there" for v in views)
         wait_for(is_whole, seconds, 0.1, otherwise=self.describe)
 
+    def lose_all(self):
+        """The store is killed and begins empty; returns when everything has been written back."""
+        epoch = self.all()[0].show("cluster")["epoch"]
+        self.redis.kill()
+        os.unlink(self.redis.socket)
+        self.redis.start()
+        self.wait_whole(15)
+        wait_for(lambda: all(s.show("cluster")["epoch"] > epoch
+                             and not s.show("cluster")["recovering"] for s in self.all()),
+                 10, 0.1, otherwise=self.describe)
+
     def describe(self):
         return "\n".join(f"--- {name}\n{sluice.read_log()}" for name, sluice in self.at.items())
 
@@ -408,15 +419,9 @@ def test_the_store_has_lost_all(cluster):
     inside, waits = enter(cluster, "hold"), Wanderer(cluster, "line")
     waits.get()
     place = wait_for(lambda: waits.status()["position"], 3)
-    epoch = cluster.all()[0].show("cluster")["epoch"]
     time.sleep(1.5)  # what `show` says of a room is a second old at most
     taken = cluster.all()[0].show("room", "hold")["sessions"]
-    cluster.redis.kill()
-    os.unlink(cluster.redis.socket)
-    cluster.redis.start()
-    cluster.wait_whole(15)
-    wait_for(lambda: all(s.show("cluster")["epoch"] > epoch and not s.show("cluster")["recovering"]
-                         for s in cluster.all()), 10, 0.1, otherwise=cluster.describe)
+    cluster.lose_all()
     wait_for(lambda: cluster.all()[1].show("room", "hold")["sessions"] == taken, 6, 0.2)
     for sluice in cluster.all():
         assert is_inside(inside.get(sluice=sluice))

@@ -6,7 +6,6 @@ breaks something comes last.
 """
 import contextlib
 import hashlib
-import os
 import re
 import subprocess
 import sys
@@ -309,13 +308,7 @@ def test_the_store_has_lost_all_who_gathered(cluster):
     people = gather(cluster, name, 9)
     tickets = [one.ticket for one in people]
     time.sleep(0.5)
-    epoch = cluster.all()[0].show("cluster")["epoch"]
-    cluster.redis.kill()
-    os.unlink(cluster.redis.socket)
-    cluster.redis.start()
-    cluster.wait_whole(15)
-    wait_for(lambda: all(s.show("cluster")["epoch"] > epoch and not s.show("cluster")["recovering"]
-                         for s in cluster.all()), 10, 0.1, otherwise=cluster.describe)
+    cluster.lose_all()
     assert all(one.status()["state"] == "prequeue" for one in people)
     cluster.all()[0].cli("room", name, "open")
     draw = wait_for_draw(cluster, name, 15)
