@@ -40,36 +40,30 @@ bool appliance_is_wanted(const struct config *config)
 	return config->store.kind != CONFIG_STORE_EMBEDDED;
 }
 
-// --- the number of this appliance, for a start while the ledger is away: "NUMBER NAME"
+// --- what is noted for the next start
 
-static uint8_t read_number(const struct control *c)
+static void take_note(struct control *c, bool is_lasting)
 {
-	char name[LEDGER_NAME_MAX + 1] = "";
-	unsigned number = LEDGER_MEMBERS_MAX;
-	FILE *file = fopen(state_path(c->state, STATE_APPLIANCE), "re");
-	if (!file)
-		return LEDGER_MEMBERS_MAX;
-	const int count = fscanf(file, "%u %32s", &number, name);
-	fclose(file);
-	const bool is_ours = count == 2 && number < LEDGER_MEMBERS_MAX &&
-			     strcmp(name, c->started->cluster->appliance) == 0;
-	return is_ours ? (uint8_t)number : LEDGER_MEMBERS_MAX;
+	struct appliance *a = c->appliance;
+	const char *path = state_path(c->state, STATE_APPLIANCE);
+	const int ret = note_write(path, c->started->cluster->appliance, &a->note, is_lasting);
+	if (ret < 0 && !a->has_no_note)
+		log_warning("%s: %s: after a restart it will not be known who this was", path,
+			strerror(-ret));
+	a->has_no_note = ret < 0;
 }
 
-static void write_number(const struct control *c, uint8_t number)
+static void note_heard(struct control *c, uint64_t time_ms)
 {
-	const char *path = state_path(c->state, STATE_APPLIANCE);
-	char beside[PATH_MAX];
-	snprintf(beside, sizeof(beside), "%s.new", path);
-	const int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	bool is_written =
-		fd >= 0 && dprintf(fd, "%u %s\n", number, c->started->cluster->appliance) > 0;
-	is_written = is_written && fsync(fd) == 0;
-	if (fd >= 0)
-		close(fd);
-	if (!is_written || rename(beside, path) < 0)
-		log_warning("%s: %s: a start while the store is away will have to wait", path,
-			strerror(errno));
+	struct appliance *a = c->appliance;
+	const uint64_t before = a->note.peers;
+	for (uint32_t i = 0; i < a->status.member_count; i++)
+		a->note.peers |= UINT64_C(1) << a->status.members[i].number;
+	// A note of the future is none: the difference is large then.
+	if (time_ms - a->note.heard_ms < NOTE_EVERY_MS && a->note.peers == before)
+		return;
+	a->note.heard_ms = time_ms;
+	take_note(c, false);
 }
 
 // --- what the member wants done
@@ -101,6 +95,8 @@ static void seam_time(void *ctx, const struct member_time *time)
 {
 	struct control *c = ctx;
 	struct appliance *a = c->appliance;
+	if (!time->is_skewed)
+		note_heard(c, time->time_ms);
 	if (!time->is_sound)
 		return;
 	const struct clock_reply reply = {.sent_us = a->sent_us,
@@ -122,11 +118,11 @@ static void seam_numbered(void *ctx, uint8_t appliance)
 	struct control *c = ctx;
 	struct appliance *a = c->appliance;
 	atomic_store(&c->words.appliance, appliance);
-	if (appliance == a->appliance)
+	if (appliance == a->note.number)
 		return;
 	log_info("appliance %s has number %u", c->started->cluster->appliance, appliance);
-	a->appliance = appliance;
-	write_number(c, appliance);
+	a->note.number = appliance;
+	take_note(c, true);
 }
 
 static void seam_record(void *ctx, uint8_t type, uint32_t id, const uint8_t *bytes, uint32_t len)
@@ -392,7 +388,9 @@ static int make_member(struct control *c)
 		.drawn_before = appliance_draws_before};
 	struct member_plan plan = plan_of(c->started, c->worker_count);
 	plan.incarnation = turn_seams.session_id(c);
-	plan.appliance = a->appliance;
+	plan.appliance = a->note.number;
+	plan.heard_ms = note_heard_until(&a->note);
+	plan.peers = a->note.peers;
 	plan.sync_ms = (uint32_t)c->started->cluster->sync_ms;
 	plan.seed = turn_seams.session_id(c);
 	snprintf(plan.name, sizeof(plan.name), "%s", c->started->cluster->appliance);
@@ -417,7 +415,7 @@ int appliance_create(struct control *c)
 		return -ENOMEM;
 	c->appliance = a;
 	c->engine = &appliance_engine;
-	a->appliance = read_number(c);
+	a->note = note_read(state_path(c->state, STATE_APPLIANCE), cluster->appliance, now_ms(c));
 	a->is_joining = true;
 	snprintf(a->prefix, sizeof(a->prefix), "sluice:{%s}:", cluster->name);
 	snprintf(a->channel, sizeof(a->channel), "%snews", a->prefix);
@@ -464,7 +462,8 @@ const char *appliance_awaits(struct control *c)
 static bool is_known(const struct control *c)
 {
 	struct secrets_view views[SECRETS_MAX];
-	return c->appliance->appliance < LEDGER_MEMBERS_MAX && secrets_list(c->secrets, views) > 0;
+	return c->appliance->note.number < LEDGER_MEMBERS_MAX &&
+	       secrets_list(c->secrets, views) > 0;
 }
 
 static int wait_for_ledger(struct control *c)
@@ -525,8 +524,8 @@ int appliance_join(struct control *c)
 		clock_init(&c->clock, c->clock.last_ms, clock_monotonic_us(), clock_system_ms());
 	a->has_begun = true;
 	a->is_joining = false;
-	if (a->appliance < LEDGER_MEMBERS_MAX)
-		atomic_store(&c->words.appliance, a->appliance);
+	if (a->note.number < LEDGER_MEMBERS_MAX)
+		atomic_store(&c->words.appliance, a->note.number);
 	atomic_store(&c->words.clock_offset_ms, c->clock.offset_ms);
 	return ret;
 }

@@ -221,7 +221,7 @@ uint32_t appliance_code_offer(void *ctx, struct ledger_entry *entries, uint32_t 
 			continue;
 		}
 		const uint64_t holder = digest.words[0] ^ (uint64_t)a->codes_of_next << 8 ^
-					(uint64_t)(a->appliance + 1u);
+					(uint64_t)(a->note.number + 1u);
 		entries[count++] = entry_of(lane_id, LEDGER_CODE_KNOWN, &digest, holder);
 		if (++a->codes_of_next < used)
 			continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "controlplane/appliance/appliance.h"
+#include "controlplane/appliance/note.h"
 #include "controlplane/appliance/shared.h"
 #include "controlplane/cluster/ledger_wire.h"
 #include "controlplane/cluster/member.h"
@@ -23,7 +24,8 @@ struct appliance {
 	struct ledger_wire_args args; // in memory of its own
 	uint64_t sent_us, sent_ms; // when a batch last went out
 	uint64_t received_us; // and its reply came in
-	uint8_t appliance; // number; LEDGER_MEMBERS_MAX: none yet
+	struct note note; // of this process: its number, when it was last heard
+	bool has_no_note; // the last one could not be written
 	bool has_begun; // the clock has joined, or goes on without
 	bool is_joining; // no rooms and workers yet
 	bool is_snapshot_due; // records have changed what workers go by

@@ -99,7 +99,7 @@ enum ledger_kind {
 	LEDGER_READ, // `read`
 	// After the store has lost writes.
 	LEDGER_RESTORE, // `restore`
-	LEDGER_RESTORED, // `epoch`: all that this member knew has been written back
+	LEDGER_RESTORED, // `restored`
 	LEDGER_HOLD, // `hold`: a member's, as LEDGER_SLOTS
 	LEDGER_KINDS,
 };
@@ -169,11 +169,10 @@ enum ledger_verdict {
 // always.
 //
 // LEDGER_TAKEN: the visitor is not known: the session is entered whatever the limits say, and
-// counts as over if `expires` is past, so that its ticket is used. Known with this session, and it
-// has not ended: the later end counts. LEDGER_DONE. Known otherwise: LEDGER_LAPSED, the sender ends
-// its own. With this session and no key: it has this key from now on. With this session, ended
-// early, and a later end: news LEDGER_NEWS_ENDED until then. It ran out, and this end is not past:
-// it lives again.
+// counts as over if `expires` is past, so that its ticket is used. Known with another session:
+// LEDGER_LAPSED, the sender ends its own. Known with this session: LEDGER_DONE, and the later end
+// counts: if it has ended early, news LEDGER_NEWS_ENDED until then; if it ran out, and this end is
+// not past, it lives again. Known without a key: it has this key from now on.
 struct ledger_claim {
 	uint64_t key; // called, leave, taken; 0: none
 	uint64_t visitor;
@@ -361,11 +360,17 @@ struct ledger_read {
 // written back by LEDGER_TAKEN, those that have ended by LEDGER_END after that, tickets given back
 // by LEDGER_LEAVE.
 //
-// LEDGER_RESTORED: LEDGER_DONE; LEDGER_REFUSED if the epoch is another one.
+// LEDGER_RESTORED: all that this member knew has been written back. LEDGER_DONE; LEDGER_REFUSED if
+// the epoch is another one.
 struct ledger_restore {
 	uint64_t threshold, floor, floor_rank;
 	uint64_t fence;
 	uint64_t final; // the largest `final` of any reply; below 2^53
+};
+struct ledger_restored {
+	uint64_t epoch; // for which it has written back
+	uint64_t peers; // bit N: member N was live by the last reply before the store recovered, or
+			// by one since; of a process that had none: its process before knew it
 };
 
 struct ledger_entry {
@@ -383,7 +388,7 @@ struct ledger_entry {
 		struct ledger_gathered gathered;
 		struct ledger_read read;
 		struct ledger_restore restore;
-		uint64_t epoch; // LEDGER_RESTORED: the one for which it has written back
+		struct ledger_restored restored;
 		struct ledger_hold hold;
 		bool takes_came; // view: whether who came is told, which is once
 	};
@@ -402,6 +407,9 @@ struct ledger_batch {
 			 // counts are in this batch or an earlier one
 	char run[LEDGER_RUN_BYTES + 1]; // of the Redis it is connected to, read on this connection
 	uint64_t writes; // the largest `writes` of any reply, ever
+	uint64_t gone_ms; // cluster time until when a process that is no more may have been granted
+			  // something, as far as the sender knows: `gone_ms` of a reply; before
+			  // its first one, of its own process before; 0: none
 	uint32_t count;
 	const struct ledger_entry *entries;
 };
@@ -411,9 +419,10 @@ struct ledger_batch {
 // A batch is taken as a whole or not at all. Before its entries, in this order:
 //   * The name is that of a live member of another incarnation: LEDGER_BATCH_NAME.
 //   * Its number is that of the last batch of this incarnation: the reply to that, as it was, and
-//     nothing changes. A lower number: LEDGER_BATCH_OLD.
-//   * `run` is not the one confirmed, or `writes` is more than the ledger has: writes were
-//     lost. The store recovers.
+//     nothing changes but that the member has been heard of. A lower number: LEDGER_BATCH_OLD.
+//   * `run` is not the one confirmed, or `writes` is more than the ledger has, or the name is not
+//     known and `gone_ms` is of the last day and more than the ledger has: writes were lost. The
+//     store recovers.
 //   * A name that is not known gets the number that it says it has, if nobody has that; else,
 //     unless the store recovers, the smallest one never given, else of a member that is not live
 //     (it died or said goodbye) and of whose tickets floor has passed every one that was counted.
@@ -431,13 +440,20 @@ struct ledger_batch {
 // A ledger that never was written to by anybody (writes is 0 here and in the batch) takes the run
 // id as it is. Otherwise `epoch` grows, to TIME or by one, and nobody is granted anything until
 // LEDGER_RECOVER_MS have passed and every live member has sent LEDGER_RESTORED in this epoch. Then
-// all buckets are empty, all quotas of the period used up, and if a member that the ledger
-// remembers (it has not said goodbye) is not among them, or is another incarnation than it
-// remembers, the capacity of a line or pool less the sessions that were written back, and not ended
-// since, counts as taken for the longest session of the tree (`lost`): as much may have been
-// granted to it. A session in the book that nobody writes back frees no slot: its end may be among
-// what was lost, and the slot be another's since. Where capacity is without limit nothing was
-// promised. Leases end.
+// all buckets are empty, all quotas of the period used up, and leases have ended.
+//
+// Unsure is what was granted to processes that have not written it back: until the recovery's end
+// to those of a member that is missing (the ledger knows it and has heard no goodbye, or somebody's
+// `peers` do), or whose place another incarnation takes; until `gone_ms` to those that were gone
+// before, if that is later than what the ledger itself knew. For the longest session of a tree
+// after that, of each node that has a capacity, what is left of it beside the sessions that were
+// written back counts as taken (`lost`): nobody knows how much of it is. A session in the book that
+// nobody writes back frees no slot: its end may be among what was lost, and the slot be another's
+// since. One that was written back frees its slot when it is ended, not when it runs out: somebody
+// who is missing may have renewed it. When the last of the missing is back, and has written back
+// what it knew (or is a process that knows until when the one before it can have been granted
+// anything), what was unsure of them is so no more. Where capacity is without limit nothing was
+// promised.
 enum ledger_batch_verdict {
 	LEDGER_BATCH_TAKEN = 1,
 	LEDGER_BATCH_NAME,
@@ -537,6 +553,8 @@ struct ledger_reply {
 			  // is behind what cluster time has been, what it was last
 	uint64_t raw_ms; // TIME
 	int64_t correction_ms;
+	uint64_t gone_ms; // cluster time until when a process that is no more may have been granted
+			  // something: it left, another has its name, or it is unheard of; 0: none
 	uint64_t final; // slots below this one are final: the news up to `cursor` have told all
 			// that will ever be told of them. 0: nothing can be said now (there are
 			// more news, or a state to be read; or the store recovers)

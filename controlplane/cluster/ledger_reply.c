@@ -67,8 +67,8 @@ bool ledger_wire_reply(struct ledger_wire_reader *reader, const char *bytes, siz
 	       read_number(reader, &reply->newest) && read_number(reader, &reply->time_ms) &&
 	       read_number(reader, &reply->raw_ms) &&
 	       ledger_field_signed(reader, &reply->correction_ms) &&
-	       read_number(reader, &reply->final) && read_counts(reader, reply) &&
-	       ledger_field_end(reader);
+	       read_number(reader, &reply->gone_ms) && read_number(reader, &reply->final) &&
+	       read_counts(reader, reply) && ledger_field_end(reader);
 }
 
 static bool read_words(struct ledger_wire_reader *r, struct ledger_words *words)

@@ -199,7 +199,7 @@ static bool put_restore(struct ledger_wire_args *a, const struct ledger_entry *e
 
 static bool put_restored(struct ledger_wire_args *a, const struct ledger_entry *e)
 {
-	return put_number(a, e->epoch);
+	return put_number(a, e->restored.epoch) && put_hex16(a, e->restored.peers);
 }
 
 static bool put_entry(struct ledger_wire_args *args, const struct ledger_entry *entry)
@@ -244,7 +244,8 @@ bool ledger_wire_batch(const struct ledger_batch *b, const char *prefix, struct 
 		    put_number(a, b->time_ms) && put_number(a, b->fence) &&
 		    put_number(a, b->cursor) && put_number(a, b->applied) &&
 		    put_number(a, b->closed) && put(a, "%s", b->run) && put_number(a, b->writes) &&
-		    put_number(a, b->appliance) && put_number(a, b->count);
+		    put_number(a, b->gone_ms) && put_number(a, b->appliance) &&
+		    put_number(a, b->count);
 	uint32_t reads = 0;
 	for (uint32_t i = 0; i < b->count && fits; i++) {
 		reads += b->entries[i].kind == LEDGER_READ;

@@ -14,7 +14,7 @@
 
 #include "controlplane/cluster/ledger.h"
 
-#define LEDGER_WIRE_ARGS_BATCH 13 // of a batch without entries: prefix, header
+#define LEDGER_WIRE_ARGS_BATCH 14 // of a batch without entries: prefix, header
 #define LEDGER_WIRE_ARGS_ENTRY 24 // of an entry, at most
 #define LEDGER_WIRE_BYTES_BATCH 256u // text of a batch without entries
 #define LEDGER_WIRE_BYTES_ENTRY 2304u // of an entry, at most: a record

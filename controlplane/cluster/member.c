@@ -68,6 +68,8 @@ struct member *member_create(const struct member_plan *plan, const struct member
 	m->ended = sets->ended;
 	m->left = sets->left;
 	m->now_ms = m->away_since_ms = now_ms;
+	m->gone_ms = plan->heard_ms;
+	m->peers = plan->peers;
 	m->is_away = true;
 	if (!take_memory(m)) {
 		member_destroy(m);

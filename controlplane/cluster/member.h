@@ -147,6 +147,9 @@ struct member_plan {
 	char name[LEDGER_NAME_MAX + 1]; // of the appliance in the cluster
 	uint64_t incarnation; // random at start, not 0
 	uint8_t appliance; // the number it had before; LEDGER_MEMBERS_MAX: none yet
+	uint64_t heard_ms; // until when its process before may have been granted something; 0:
+			   // there was none
+	uint64_t peers; // bit N: that one knew of a member N
 	uint32_t lines_max, nodes_max; // up to MEMBER_LINES_MAX, MEMBER_NODES_MAX
 	uint32_t workers_max; // up to CLAIMS_ANSWERS_WORKERS
 	uint32_t known_max; // sessions, used tickets and tickets given back that are remembered

@@ -201,6 +201,8 @@ static void take_head(struct member *m, uint64_t sent_ms)
 	m->counters.skewed += reply->is_skewed;
 	m->round_trip_ms = (uint32_t)(m->now_ms - m->batch->first_ms);
 	m->skew_ms = (int64_t)m->batch->is.time_ms - (int64_t)reply->time_ms;
+	if (reply->gone_ms > m->gone_ms || !reply->is_recovering)
+		m->gone_ms = reply->gone_ms;
 	if (!m->has_reply || reply->number != m->number)
 		m->seams.numbered(m->seams.ctx, reply->number);
 	m->number = reply->number;
@@ -246,9 +248,11 @@ static void take_members(struct member *m, struct ledger_wire_reader *reader)
 {
 	m->member_count = m->reply.member_count;
 	m->live_count = 0;
+	m->peers = m->reply.is_recovering ? m->peers : 0;
 	for (uint32_t i = 0; i < m->member_count; i++) {
 		ledger_wire_member(reader, &m->members[i]);
 		m->live_count += m->members[i].is_live;
+		m->peers |= (uint64_t)m->members[i].is_live << m->members[i].number;
 		conductor_member(m->conductor, &m->members[i], m->now_ms);
 	}
 }

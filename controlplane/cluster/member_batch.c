@@ -254,6 +254,7 @@ static void make(struct member *m)
 	batch->is.applied = m->applied;
 	batch->is.closed = m->closed;
 	batch->is.writes = m->writes;
+	batch->is.gone_ms = m->gone_ms;
 	batch->is.entries = batch->entries;
 	batch->is_made = true;
 	batch->is_sent = false;

@@ -130,6 +130,7 @@ struct member {
 
 	// News.
 	uint64_t cursor, applied, final, closed, writes, fence; // the last two: the largest seen
+	uint64_t gone_ms, peers; // as of ledger_batch, ledger_restored
 	uint64_t barrier, barrier_cursor; // the barrier under way, and what it will have applied
 	bool has_barrier, is_barrier_due; // due: news since need one
 	bool is_ready; // caught up once

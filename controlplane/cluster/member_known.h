@@ -34,6 +34,7 @@ struct member_known_entry {
 	uint8_t unsaid; // MEMBER_KNOWN_SAY_*
 	bool is_queued;
 	bool is_granted; // by an answer here: it is written back, not only its end
+	bool is_told; // that it ended, by the ledger, to all
 };
 
 struct member_known {

@@ -24,8 +24,18 @@ static void ended(struct member *m, const struct ledger_news *news)
 		return;
 	m->counters.ended_full += !ended_insert(m->ended, news->session, news->expires);
 	struct member_known_entry *known = member_known_session(&m->known, news->session);
-	if (known)
+	// Whoever it was that ended: after a loss it is refused again. Whose it is, is not told.
+	const struct member_known_entry others = {.state = MEMBER_KNOWN_ENDED,
+		.visitor = news->session,
+		.session = news->session,
+		.line = news->line,
+		.expires = news->expires};
+	if (!known)
+		known = member_known_add(&m->known, &others, false);
+	if (known) {
 		known->state = MEMBER_KNOWN_ENDED;
+		known->is_told = true;
+	}
 }
 
 // Who left before the draw has a key from now on, up to which it is remembered.

@@ -97,7 +97,7 @@ void member_restore_put_end(struct member *m)
 		member_batch_add(m, LEDGER_RESTORED, 0, MEMBER_INSIDE_RESTORED);
 	if (!entry)
 		return;
-	entry->epoch = m->epoch;
+	entry->restored = (struct ledger_restored){m->epoch, m->peers};
 	m->restoring = MEMBER_INSIDE_RESTORED_SAID;
 }
 
@@ -119,6 +119,17 @@ static void give_up(struct member *m, struct member_known_entry *known)
 		member_known_unsaid(&m->known, known, MEMBER_KNOWN_SAY_END);
 }
 
+// A session that was to end early goes on.
+static void go_on(struct member *m, struct member_known_entry *known)
+{
+	m->counters.ended_full++;
+	ended_remove(m->ended, known->session);
+	if (known->is_granted)
+		known->state = MEMBER_KNOWN_TAKEN;
+	else // when it ends was a guess
+		member_known_remove(&m->known, known);
+}
+
 static void known_answered(struct member *m, const struct ledger_entry *entry, uint8_t verdict)
 {
 	static const uint8_t says[LEDGER_KINDS] = {[LEDGER_TAKEN] = MEMBER_KNOWN_SAY_TAKEN,
@@ -135,10 +146,8 @@ static void known_answered(struct member *m, const struct ledger_entry *entry, u
 	} else if (entry->kind == LEDGER_TAKEN && verdict == LEDGER_LAPSED &&
 		   known->state == MEMBER_KNOWN_TAKEN) {
 		give_up(m, known);
-	} else if (entry->kind == LEDGER_END && verdict == LEDGER_FULL) {
-		m->counters.ended_full++;
-		ended_remove(m->ended, known->session);
-		known->state = MEMBER_KNOWN_TAKEN;
+	} else if (entry->kind == LEDGER_END && verdict == LEDGER_FULL && !known->is_told) {
+		go_on(m, known);
 	}
 }
 

@@ -49,22 +49,26 @@ end
 
 local name, incarnation = arg(), arg()
 local batch, sent_ms, fence, cursor, applied, closed = arg(), number(), number(), number(), number(), number()
-local run, writes, appliance, entry_count = arg(), number(), number(), number()
+local run, writes, gone, appliance, entry_count = arg(), number(), number(), number(), number()
 
--- The book's own page: hash `meta`. Everything here is a number but for run and incarnations.
-local meta_fields = {'run', 'writes', 'epoch', 'recovering', 'since', 'missing', 'recovered',
+-- The book's own page: hash `meta`. Everything here is a number but for run, incarnations, and what
+-- has a bit for each member.
+local meta_fields = {'run', 'writes', 'epoch', 'recovering', 'since', 'unsure',
 	'correction', 'seen', 'steady', 'news', 'conductor', 'conductor_is', 'fence', 'until', 'order',
-	'jumped', 'final'}
+	'jumped', 'final', 'gone', 'gone_before', 'surely', 'peers', 'missing'}
 local meta = {}
 do
 	local found = call('HMGET', P .. 'meta', unpack(meta_fields))
 	for i, field in ipairs(meta_fields) do
 		local is_text = field == 'run' or field == 'conductor_is'
-		meta[field] = found[i] and (is_text and found[i] or tonumber(found[i])) or (is_text and '' or 0)
+		local is_mask = field == 'peers' or field == 'missing'
+		if is_text or is_mask then
+			meta[field] = found[i] or (is_mask and NONE16 or '')
+		else
+			meta[field] = tonumber(found[i] or 0)
+		end
 	end
-	if not found[12] then
-		meta.conductor = MEMBERS_NONE
-	end
+	meta.conductor = found[11] and meta.conductor or MEMBERS_NONE
 end
 
 local raw
@@ -81,6 +85,31 @@ local now = meta.seen -- cluster time: it never goes back
 local now_s = floor(now / 1000)
 local told_ms = time < now - SKEW_MS and now or time -- who is new begins no earlier than that
 
+-- A bit for each number, in 16 hex digits.
+local bits = {}
+
+function bits.has(mask, n)
+	local digit = tonumber(sub(mask, 16 - floor(n / 4), 16 - floor(n / 4)), 16)
+	return floor(digit / 2 ^ (n % 4)) % 2 == 1
+end
+
+function bits.put(mask, n, is_on)
+	local at, power = 16 - floor(n / 4), 2 ^ (n % 4)
+	local digit = tonumber(sub(mask, at, at), 16)
+	if bits.has(mask, n) ~= is_on then
+		digit = digit + (is_on and power or -power)
+	end
+	return sub(mask, 1, at - 1) .. format('%x', digit) .. sub(mask, at + 1)
+end
+
+function bits.all(a, b)
+	local digits = {}
+	for i = 1, 16 do
+		digits[i] = format('%x', bit.bor(tonumber(sub(a, i, i), 16), tonumber(sub(b, i, i), 16)))
+	end
+	return table.concat(digits)
+end
+
 -- Members: hash `names` says who has which number, `m:NN` what is known of each.
 local function is_near(ms, span)
 	return math.abs(raw - ms) < span
@@ -93,10 +122,11 @@ do
 	for i = 1, #names, 2 do
 		local m = {name = names[i], number = tonumber(names[i + 1])}
 		local f = call('HMGET', P .. 'm:' .. m.number, 'is', 'batch', 'heard', 'applied', 'closed',
-			'restored', 'left')
+			'restored', 'left', 'at')
 		m.is, m.batch = f[1] or '', tonumber(f[2] or 0)
 		m.heard, m.applied = tonumber(f[3] or 0), tonumber(f[4] or 0)
 		m.closed, m.restored, m.left = tonumber(f[5] or 0), tonumber(f[6] or 0), f[7] == '1'
+		m.at = tonumber(f[8] or 0)
 		m.is_live = not m.left and is_near(m.heard, LIVE_MS)
 		members[m.number] = m
 		numbers[#numbers + 1] = m.number
@@ -120,7 +150,7 @@ end
 -- A reply without entries.
 local function refuse(verdict)
 	return table.concat({'1', verdict, 0, 0, 0, appliance, MEMBERS_NONE, 0, 0, 0, text(cursor),
-		text(meta.news), text(told_ms), text(raw), text(meta.correction), 0, 0, 0, 0}, ' ')
+		text(meta.news), text(told_ms), text(raw), text(meta.correction), 0, 0, 0, 0, 0}, ' ')
 end
 
 if self then
@@ -132,6 +162,7 @@ if self then
 	elseif order == self.batch then
 		local before = call('GET', P .. 'a:' .. self.number)
 		if before then
+			call('HSET', P .. 'm:' .. self.number, 'heard', text(raw))
 			return before
 		end
 	elseif order < self.batch then
@@ -149,11 +180,43 @@ local function tell(...)
 	return meta.news
 end
 
+-- A process is no more that may have been granted something until then. Of those that the book knew
+-- to be gone before it lost writes, it knows all that they were granted.
+local memory = {now = is_skewed and max(now, sent_ms) or now} -- a book that is new has no time yet
+
+function memory.unsure(ms)
+	meta.gone, meta.unsure = max(meta.gone, ms), max(meta.unsure, ms)
+end
+
+function memory.went(ms)
+	if meta.recovering == 1 and ms > meta.gone_before then
+		memory.unsure(ms)
+	end
+	meta.gone = max(meta.gone, ms)
+end
+
+-- What was lost with a member that was missing is known now.
+function memory.back(n)
+	if meta.recovering == 0 and bits.has(meta.missing, n) then
+		meta.missing = bits.put(meta.missing, n, false)
+		meta.unsure = meta.missing == NONE16 and meta.surely or meta.unsure
+	end
+end
+
+for _, n in ipairs(numbers) do
+	local m = members[n]
+	if m ~= self and not m.is_live and not m.left then
+		memory.went(m.at)
+	end
+end
+
 -- Writes that were lost.
-local is_lost = writes > meta.writes or (run ~= meta.run and meta.writes > 0)
+local is_lost = writes > meta.writes or (run ~= meta.run and meta.writes > 0) or
+	(not self and gone > max(meta.gone, now - DAY_MS))
 if is_lost then
 	meta.epoch = max(meta.epoch + 1, raw) -- not one that was before, in a book that is lost
-	meta.recovering, meta.missing, meta.since = 1, 0, raw
+	meta.recovering, meta.since = 1, raw
+	meta.gone_before, meta.peers, meta.missing = meta.gone, NONE16, NONE16
 	meta.conductor, meta.conductor_is, meta['until'] = MEMBERS_NONE, '', 0
 	meta.writes = max(meta.writes, writes)
 	for _, id in ipairs(call('SMEMBERS', P .. 'lines')) do
@@ -161,26 +224,36 @@ if is_lost then
 	end
 end
 meta.run = run
+if meta.recovering == 1 then
+	memory.went(gone)
+end
 if is_lost or cursor > meta.news then
 	meta.news = max(meta.news, cursor) + NEWS_MAX + 1
 	meta.jumped = meta.news -- there are none between
 end
-if meta.recovering == 1 and not is_near(meta.since, RECOVER_MS) then
-	local is_over, is_missing = true, meta.missing == 1
-	for _, n in ipairs(numbers) do
+if meta.recovering == 1 and not is_skewed and not is_near(meta.since, RECOVER_MS) then
+	local is_over, missing = true, NONE16
+	for n = 0, MEMBERS_MAX - 1 do
 		local m = members[n]
-		if m.restored ~= meta.epoch and not m.left then
+		if m and m.restored ~= meta.epoch and not m.left then
 			is_over = is_over and not m.is_live and m ~= self
-			is_missing = true
+			missing = bits.put(missing, n, true)
+		elseif not m and bits.has(meta.peers, n) then -- it was there with those who are
+			missing = bits.put(missing, n, true)
 		end
 	end
 	if is_over then
-		meta.recovering, meta.missing, meta.recovered = 0, is_missing and 1 or 0, now
+		meta.recovering, meta.missing, meta.surely = 0, missing, meta.unsure
+		if missing ~= NONE16 then
+			memory.unsure(now)
+		end
 	end
 end
 
 -- A number for a name that has none.
-local function has_passed(n) -- floor all that is counted of a number that is not used
+local numbering = {} -- (in a table, as others are, for a script has no more than 200 locals)
+
+function numbering.has_passed(n) -- floor all that is counted of a number that is not used
 	for _, id in ipairs(call('SMEMBERS', P .. 'lines')) do
 		local f = call('HMGET', P .. 'n:' .. id, 't' .. n, 'floor')
 		if f[1] and f[1] ~= '0' and sub(f[2] or NONE16, 1, 10) < format('%010x', members[n].closed) then
@@ -190,7 +263,7 @@ local function has_passed(n) -- floor all that is counted of a number that is no
 	return true
 end
 
-local function forget(n) -- what a number was before
+function numbering.forget(n) -- what a number was before
 	for _, id in ipairs(call('SMEMBERS', P .. 'lines')) do
 		local total = call('HGET', P .. 'n:' .. id, 't' .. n)
 		if total then
@@ -203,7 +276,7 @@ local function forget(n) -- what a number was before
 	call('DEL', P .. 'm:' .. n, P .. 'a:' .. n)
 end
 
-local function find_number()
+function numbering.find()
 	if appliance < MEMBERS_MAX and not members[appliance] then
 		return appliance
 	end
@@ -216,8 +289,8 @@ local function find_number()
 		end
 	end
 	for n = 0, MEMBERS_MAX - 1 do
-		if not members[n].is_live and has_passed(n) then
-			forget(n)
+		if not members[n].is_live and numbering.has_passed(n) then
+			numbering.forget(n)
 			return n
 		end
 	end
@@ -225,7 +298,7 @@ end
 
 local is_new = not self or self.is ~= incarnation
 if not self then
-	local n = find_number()
+	local n = numbering.find()
 	if not n then
 		save_meta()
 		return refuse(4)
@@ -242,8 +315,13 @@ if not self then
 	end
 end
 if is_new then
-	if meta.recovering == 1 and self.is and not self.left then
-		meta.missing = 1 -- what it was granted before, nobody remembers
+	if self.is and not self.left then
+		local went = meta.recovering == 1 and memory.unsure or memory.went
+		went(memory.now) -- what it was granted, nobody remembers
+	end
+	if writes == 0 and gone > 0 and appliance == self.number and bits.has(meta.missing, appliance) then
+		meta.surely = max(meta.surely, gone) -- that of a member that was missing
+		memory.back(appliance)
 	end
 	self.is, self.applied = incarnation, 0
 	tell('5', self.number, 1, name)

@@ -254,7 +254,8 @@ local function gone()
 	return DONE
 end
 
--- A session that is known, as a member knows it: the later end is that of its pass.
+-- A session that is known, as a member knows it: the later end is that of its pass. That it ended
+-- early, its member hears as everybody does.
 local function taken_again(line, known)
 	local is_later = claim.expires > known.expires
 	if known.key == NONE16 and claim.key ~= NONE16 then -- who said it first did not know it
@@ -267,20 +268,16 @@ local function taken_again(line, known)
 			move_end(line, known, claim.expires)
 		end
 		affirm(line, claim.visitor)
-		return DONE
-	end
-	if not is_later or claim.expires <= now_s then
-		return LAPSED
-	end
-	if known.state == ENDING or call('ZSCORE', P .. 'x:' .. line.id, claim.session) then
+	elseif not is_later or claim.expires <= now_s then
+		return
+	elseif known.state == ENDING or call('ZSCORE', P .. 'x:' .. line.id, claim.session) then
 		refuse_pass(line, claim.session, claim.expires, known.state == ENDING and known or nil)
-		return LAPSED
+	else
+		known.state = ACTIVE -- it seemed to be over
+		move_end(line, known, claim.expires)
+		give(line, -1)
+		affirm(line, claim.visitor)
 	end
-	known.state = ACTIVE -- it seemed to be over
-	move_end(line, known, claim.expires)
-	give(line, -1)
-	affirm(line, claim.visitor)
-	return DONE
 end
 
 local function taken()
@@ -289,8 +286,11 @@ local function taken()
 		return UNKNOWN
 	end
 	local known = record_of(line, claim.visitor)
-	if known then
-		return known.session == claim.session and taken_again(line, known) or LAPSED
+	if known and known.session ~= claim.session then
+		return LAPSED
+	elseif known then
+		taken_again(line, known)
+		return DONE
 	end
 	local is_over = claim.expires <= now_s
 	if is_over and (claim.key == NONE16 or claim.key < line.floor) then

@@ -67,6 +67,7 @@ end
 
 local function goodbye()
 	self.left, self.is_live = true, false
+	memory.went(memory.now)
 	if meta.conductor == self.number then
 		meta.conductor, meta.conductor_is, meta['until'] = MEMBERS_NONE, '', 0
 	end
@@ -270,7 +271,8 @@ local function node()
 	local it = node_of(id)
 	local is_fresh = not it
 	if is_fresh then
-		call('HSET', P .. 'n:' .. id, 'version', 1, 'parent', '00000000', 'epoch', text(meta.epoch),
+		call('HSET', P .. 'n:' .. id, 'version', 1, 'parent', '00000000', 'epoch',
+			meta.recovering == 1 and 0 or text(meta.epoch),
 			'is_line', is_line and 1 or 0)
 		call('SADD', P .. (is_line and 'lines' or 'pools'), id)
 		it = node_of(id)

@@ -10,7 +10,7 @@ local node_numbers = {'parent_is', 'priority', 'weight', 'order', 'capacity', 'r
 	'all', 'all_period', 'newcomers', 'newcomers_period', 'session', 'present_max', 'left_max',
 	'ended_max', 'rank', 'coming', 'room_ahead', 'ahead', 'crowded_until', 'level', 'filled',
 	'all_start', 'all_used', 'newcomers_start', 'newcomers_used', 'pass', 'served', 'epoch', 'lost',
-	'lost_until', 'admitted', 'directs', 'undone', 'ended', 'expired', 'came', 'before', 'to_rank', 'came_kept',
+	'lost_until', 'lost_of', 'admitted', 'directs', 'undone', 'ended', 'expired', 'came', 'before', 'to_rank', 'came_kept',
 	'came_fence', 'counted', 'drawn', 'gathering', 'over'}
 local NO_WORDS = 'ffffffffffffffff ffffffffffffffff 1 0 0 0 0 0 0 0'
 local WORDS = '^' .. string.rep('%S+ ', 9) .. '%S+'
@@ -122,13 +122,28 @@ local function end_slot(line, visitor, r)
 	end
 end
 
+-- A session that was written back ran out: somebody who is missing may have renewed it.
+local function keep_unsure(line, visitor, r)
+	if not r or r.state ~= ACTIVE or now >= line.lost_until or
+		call('SISMEMBER', P .. 'i:' .. line.id, visitor) == 0 then
+		return
+	end
+	local node = line
+	while node do
+		set(node, 'lost', node.capacity > 0 and node.lost + 1 or 0)
+		node = node.parent
+	end
+end
+
 -- What time alone, and floor, have done to a line since.
 local function open_line(line)
 	local p, d, e, c = P .. 'p:' .. line.id, P .. 'd:' .. line.id, P .. 'e:' .. line.id,
 		P .. 'c:' .. line.id
 	if not is_skewed then
 		for _, visitor in ipairs(call('ZRANGEBYSCORE', e, '-inf', now, 'LIMIT', 0, FREED_MAX)) do
-			end_slot(line, visitor, record_of(line, visitor))
+			local r = record_of(line, visitor)
+			keep_unsure(line, visitor, r)
+			end_slot(line, visitor, r)
 		end
 		local gone = call('ZRANGEBYSCORE', d, '-inf', now, 'LIMIT', 0, FREED_MAX)
 		if #gone > 0 then
@@ -212,11 +227,9 @@ local function keep_time(node)
 	end
 end
 
--- After a recovery, at the first look: nothing in the buckets, and what may have been granted is. A
--- session in the book that nobody who is there has written back may have been ended, and its slot
--- given to somebody whom a missing member remembers: only the affirmed are known to hold theirs.
-local function reconcile(node, longest_s)
-	if node.epoch == meta.epoch or meta.recovering == 1 or is_skewed then
+-- After a recovery, at the first look: nothing in the buckets.
+local function empty_buckets(node)
+	if node.epoch == meta.epoch then
 		return
 	end
 	set(node, 'epoch', meta.epoch)
@@ -226,11 +239,20 @@ local function reconcile(node, longest_s)
 			set(node, quota .. '_used', node[quota])
 		end
 	end
-	local until_ms = meta.recovered + longest_s * 1000 + SKEW_MS
-	if meta.missing == 1 and node.capacity > 0 and now < until_ms then
-		set(node, 'lost', max(0, node.capacity - affirmed(node)))
-		set(node, 'lost_until', until_ms)
+end
+
+-- And what may have been granted is. A session in the book that nobody who is there has written back
+-- may have been ended, and its slot given to somebody whom only who is gone remembers: the affirmed
+-- alone are known to hold theirs.
+local function count_unsure(node, longest_s)
+	local until_ms = meta.unsure > 0 and meta.unsure + longest_s * 1000 + SKEW_MS or 0
+	if node.lost_until == until_ms and (until_ms == 0 or node.lost_of == node.capacity) then
+		return
 	end
+	local is_promised = node.capacity > 0 and now < until_ms
+	set(node, 'lost', is_promised and max(0, node.capacity - affirmed(node)) or 0)
+	set(node, 'lost_until', until_ms)
+	set(node, 'lost_of', node.capacity)
 end
 
 local function settle(node, tree)
@@ -261,7 +283,10 @@ local function open_tree(root)
 	settle(root, tree)
 	for _, node in ipairs(tree) do
 		advance(node)
-		reconcile(node, tree.longest)
+		if meta.recovering == 0 and not is_skewed then
+			empty_buckets(node)
+			count_unsure(node, tree.longest)
+		end
 		if node.lost > 0 and now >= node.lost_until and not is_skewed then
 			set(node, 'lost', 0)
 		end

@@ -24,43 +24,54 @@ if meta.recovering == 0 then
 	meta.final = max(meta.final, least)
 end
 
-local news, is_resync = {}, 0
-if cursor < max(meta.jumped, meta.news - NEWS_MAX) then
-	cursor, is_resync = meta.news, 1
-elseif cursor < meta.news then
-	local found = call('XRANGE', P .. 'news', '(' .. text(cursor) .. '-0', '+', 'COUNT', NEWS_REPLY_MAX)
-	for i, entry in ipairs(found) do
-		news[i] = entry[2][2]
-		cursor = cursor + 1
+local function news_since()
+	local news = {}
+	if cursor < max(meta.jumped, meta.news - NEWS_MAX) then
+		cursor = meta.news
+		return news, 1
+	elseif cursor < meta.news then
+		local found = call('XRANGE', P .. 'news', '(' .. text(cursor) .. '-0', '+', 'COUNT',
+			NEWS_REPLY_MAX)
+		for i, entry in ipairs(found) do
+			news[i] = entry[2][2]
+			cursor = cursor + 1
+		end
 	end
+	return news, 0
+end
+
+local function as_text(answers)
+	local news, is_resync = news_since()
+	local has_all = is_resync == 0 and cursor == meta.news and meta.recovering == 0
+	local reply = {table.concat({'1', '1', is_skewed and 1 or 0, meta.recovering, is_resync,
+		self.number, meta.conductor, text(meta.fence), text(meta.epoch), text(meta.writes),
+		text(cursor), text(meta.news), text(told_ms), text(raw), text(meta.correction),
+		text(meta.gone), text(has_all and meta.final or 0), #answers, #numbers,
+		#pages + #news}, ' ')}
+	for _, answer in ipairs(answers) do
+		reply[#reply + 1] = answer
+	end
+	for _, n in ipairs(numbers) do
+		local m = members[n]
+		reply[#reply + 1] = table.concat({n, m.name, m.is_live and 1 or 0,
+			m.restored == meta.epoch and 1 or 0, text(m.closed), m.left and 1 or 0,
+			text(m.applied)}, ' ')
+	end
+	for _, line in ipairs(pages) do
+		reply[#reply + 1] = line
+	end
+	for _, line in ipairs(news) do
+		reply[#reply + 1] = line
+	end
+	return table.concat(reply, '\n')
 end
 
 call('HSET', P .. 'm:' .. self.number, 'version', 1, 'is', incarnation, 'batch', batch, 'heard', text(raw),
-	'applied', text(self.applied), 'closed', text(self.closed), 'restored', text(self.restored), 'left',
-	self.left and 1 or 0)
+	'at', text(memory.now), 'applied', text(self.applied), 'closed', text(self.closed),
+	'restored', text(self.restored), 'left', self.left and 1 or 0)
 save_meta()
 
-local has_all = is_resync == 0 and cursor == meta.news and meta.recovering == 0
-local final = has_all and meta.final or 0
-local reply = {table.concat({'1', '1', is_skewed and 1 or 0, meta.recovering, is_resync, self.number,
-	meta.conductor, text(meta.fence), text(meta.epoch), text(meta.writes), text(cursor), text(meta.news),
-	text(told_ms), text(raw), text(meta.correction), text(final), #answers, #numbers, #pages + #news}, ' ')}
-for _, answer in ipairs(answers) do
-	reply[#reply + 1] = answer
-end
-for _, n in ipairs(numbers) do
-	local m = members[n]
-	reply[#reply + 1] = table.concat({n, m.name, m.is_live and 1 or 0,
-		m.restored == meta.epoch and 1 or 0, text(m.closed), m.left and 1 or 0,
-		text(m.applied)}, ' ')
-end
-for _, line in ipairs(pages) do
-	reply[#reply + 1] = line
-end
-for _, line in ipairs(news) do
-	reply[#reply + 1] = line
-end
-local whole = table.concat(reply, '\n')
+local whole = as_text(answers)
 call('SET', P .. 'a:' .. self.number, whole)
 if #told > 0 then
 	call('PUBLISH', P .. 'news', table.concat(told, '\n'))

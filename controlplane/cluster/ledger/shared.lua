@@ -61,7 +61,7 @@ local function code()
 end
 
 -- Gatherings: ids in one string, and by member who told how much of it: `SOURCE WHOLE COUNT`; and
--- `drawn`. (In a table, for a script has no more than 200 locals.)
+-- `drawn`.
 local gatherings = {ids_max = 64, page = 4096}
 
 function gatherings.tell(line, g, h, source, from, ids, is_whole)
@@ -183,24 +183,16 @@ local function view()
 	return table.concat(counts, ' ')
 end
 
--- Sixteen digits with a bit for each member that has told all.
+-- Which members have told all.
 function gatherings.whole(h)
-	local nibbles = {}
-	for i = 1, 16 do
-		nibbles[i] = 0
-	end
-	local told = call('HGETALL', h)
+	local mask, told = NONE16, call('HGETALL', h)
 	for i = 1, #told, 2 do
 		local n = tonumber(told[i])
 		if n and sub(told[i + 1], 18, 18) == '1' then
-			local at = 16 - floor(n / 4)
-			nibbles[at] = nibbles[at] + 2 ^ (n % 4)
+			mask = bits.put(mask, n, true)
 		end
 	end
-	for i = 1, 16 do
-		nibbles[i] = format('%x', nibbles[i])
-	end
-	return table.concat(nibbles)
+	return mask
 end
 
 -- Ids of all, from number `from` on; at least one item, which says who has told all.
@@ -285,9 +277,12 @@ local function restore()
 end
 
 local function restored()
-	if number() ~= meta.epoch then
+	local epoch, peers = number(), arg()
+	if epoch ~= meta.epoch then
 		return REFUSED
 	end
+	meta.peers = bits.all(meta.peers, peers)
 	self.restored = meta.epoch
+	memory.back(self.number)
 	return DONE
 end

@@ -59,11 +59,24 @@ static void begin_lines(struct appliance *a, uint64_t now)
 		place_begin(a->rooms[i].line, now / PLACE_SLOT_MS);
 }
 
+static void note(struct appliance *a, uint64_t now)
+{
+	struct member_status status;
+	const uint64_t before = a->noted_peers;
+	member_status(a->member, &status);
+	for (uint32_t i = 0; i < status.member_count; i++)
+		a->noted_peers |= UINT64_C(1) << status.members[i].number;
+	if (now >= a->noted_ms + APPLIANCE_NOTED_MS || a->noted_peers != before)
+		a->noted_ms = now;
+}
+
 static void follow(void *ctx, const struct member_time *time)
 {
 	struct appliance *a = ctx;
 	const uint64_t round_trip = time->received_ms - time->sent_ms;
 	const int64_t off = (int64_t)(time->time_ms + round_trip / 2) - (int64_t)time->received_ms;
+	if (!time->is_skewed)
+		note(a, time->time_ms);
 	if (!time->is_sound || round_trip > ROUND_TRIP_MAX_MS)
 		return;
 	if (!a->is_clock_set) {
@@ -238,6 +251,8 @@ void appliance_start(struct appliance *a, uint64_t world_ms)
 	}
 	struct member_plan plan = {.incarnation = random_next(a->random) | 1,
 		.appliance = a->number,
+		.heard_ms = a->noted_ms ? a->noted_ms + APPLIANCE_NOTED_MS : 0,
+		.peers = a->noted_peers,
 		.lines_max = APPLIANCE_LINES,
 		.nodes_max = 1,
 		.workers_max = 1,

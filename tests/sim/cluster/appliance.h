@@ -17,6 +17,7 @@
 #define APPLIANCE_ANSWERS 4096u
 #define APPLIANCE_LINES 2u
 #define APPLIANCE_KNOWN 1024u
+#define APPLIANCE_NOTED_MS 10000u // between notes of when it last heard of the store
 #define APPLIANCE_POOL 77u // id of the node above the lines
 
 enum appliance_state {
@@ -46,6 +47,7 @@ struct appliance {
 	const struct ledger_node *pool; // NULL: lines share nothing
 	char name[LEDGER_NAME_MAX + 1];
 	uint8_t number; // as kept in its state directory
+	uint64_t noted_ms, noted_peers; // likewise, when it last heard of the store, and of whom
 	enum appliance_state state;
 	uint64_t born_ms; // of the process
 	struct member *member;

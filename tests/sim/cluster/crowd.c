@@ -276,7 +276,9 @@ static void restore(struct crowd *c, struct ledger_entry *e)
 // Mostly of the epoch that there is.
 static void restored(struct crowd *c, const struct crowd_member *m, struct ledger_entry *e)
 {
-	*e = (struct ledger_entry){.kind = LEDGER_RESTORED, .epoch = chance(c, 100) ? 3 : m->epoch};
+	*e = (struct ledger_entry){.kind = LEDGER_RESTORED,
+		.restored = {.epoch = chance(c, 100) ? 3 : m->epoch,
+			.peers = chance(c, 300) ? id(c) : 0}};
 }
 
 static void fill(struct crowd *c, struct crowd_member *m, struct ledger_entry *e)
@@ -337,6 +339,8 @@ static void trouble(struct crowd *c, struct crowd_member *m)
 		m->writes += 5;
 	if (chance(c, 4))
 		m->batch.incarnation = id(c);
+	if (chance(c, 10))
+		m->gone_ms = cluster_ms(c) - crowd_random(c, chance(c, 500) ? 20000 : 200000000);
 	if (chance(c, 2))
 		m->cursor += crowd_random(c, 20);
 	if (chance(c, 3))
@@ -359,6 +363,7 @@ static void make(struct crowd *c, struct crowd_member *m)
 	b->closed = b->time_ms / PLACE_SLOT_MS - crowd_random(c, 100);
 	memcpy(b->run, c->run, sizeof(b->run));
 	b->writes = m->writes;
+	b->gone_ms = m->gone_ms;
 	b->count = c->is_single ? 1 : (uint32_t)crowd_random(c, CROWD_ENTRIES + 1);
 	b->entries = m->entries;
 	memset(m->entries, 0, sizeof(m->entries));
@@ -425,6 +430,7 @@ void crowd_reply(struct crowd *c, struct crowd_member *m, const char *bytes, siz
 	m->is_skewed = reply.is_skewed;
 	m->is_recovering = reply.is_recovering;
 	m->epoch = reply.epoch;
+	m->gone_ms = reply.gone_ms;
 	m->cursor = reply.cursor;
 	m->writes = reply.writes > m->writes ? reply.writes : m->writes;
 	m->fence = reply.conductor == reply.number ? reply.fence : 0;

@@ -25,7 +25,7 @@ struct crowd_member {
 	struct ledger_batch batch; // the last one
 	struct ledger_entry entries[CROWD_ENTRIES];
 	uint64_t totals[CROWD_LINES];
-	uint64_t cursor, applied, fence, writes;
+	uint64_t cursor, applied, fence, writes, gone_ms;
 	uint32_t tickets[CROWD_ENTRIES]; // which ticket each entry is about, + 1
 	uint8_t number;
 	bool is_skewed, is_recovering; // said the last reply

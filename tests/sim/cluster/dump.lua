@@ -25,13 +25,14 @@ end
 
 local m = hash(P .. 'meta')
 if m.run then
-	put('meta', m.run, m.writes, m.epoch, m.recovering, m.since, m.missing, m.recovered, m.correction,
-		m.seen, m.steady, m.news, m.conductor, m.fence, m['until'], m.order, m.jumped, m.final)
+	put('meta', m.run, m.writes, m.epoch, m.recovering, m.since, m.unsure, m.correction,
+		m.seen, m.steady, m.news, m.conductor, m.fence, m['until'], m.order, m.jumped, m.final, m.gone,
+		m.gone_before, m.surely, m.peers, m.missing)
 end
 local numbers = {}
 for name, n in pairs(hash(P .. 'names')) do
 	local h = hash(P .. 'm:' .. n)
-	put('member', n, name, h.is, h.batch, h.heard, h.applied, h.closed, h.restored, h.left)
+	put('member', n, name, h.is, h.batch, h.heard, h.at, h.applied, h.closed, h.restored, h.left)
 	numbers[#numbers + 1] = n
 end
 local ending = call('ZRANGE', P .. 'ending', 0, -1, 'WITHSCORES')
@@ -44,7 +45,8 @@ local function node(id, is_line)
 	local zero = '0000000000000000'
 	put('node', id, h.parent, h.priority or 0, h.order or 0, h.open or 0, h.active or 0, h.level or 0,
 		h.filled or 0, h.all_start or 0, h.all_used or 0, h.newcomers_start or 0, h.newcomers_used or 0,
-		h.pass or 0, h.served or 0, h.epoch or 0, h.lost or 0, h.lost_until or 0)
+		h.pass or 0, h.served or 0, h.epoch or 0, h.lost or 0, h.lost_until or 0,
+		h.lost_of or 0)
 	if not is_line then
 		return
 	end

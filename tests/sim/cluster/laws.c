@@ -256,11 +256,15 @@ static void check_fence(const struct laws *l, const struct ledger_batch *b)
 			"nothing moves for a stale fence");
 }
 
-// Sent again, a batch is answered alike and changes nothing.
+// Sent again, a batch is answered alike and changes nothing, but that its sender has been heard of.
 static void check_again(struct laws *l, const struct ledger_batch *b, const char *reply)
 {
+	struct model_member *sender = &l->model.members[l->model.self];
+	const uint64_t heard_ms = sender->heard_ms;
 	char *before = model_dump(&l->model);
 	char *again = model_batch(&l->model, b, l->crowd.raw_ms + 3);
+	hold(l, sender->heard_ms == l->crowd.raw_ms + 3, "who sends again has been heard of");
+	sender->heard_ms = heard_ms;
 	char *after = model_dump(&l->model);
 	hold(l, strcmp(reply, again) == 0, "a batch sent again is answered alike");
 	hold(l, strcmp(before, after) == 0, "a batch sent again changes nothing");

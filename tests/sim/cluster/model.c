@@ -160,7 +160,7 @@ static char *refuse(const struct model *m, const struct ledger_batch *b, int ver
 	struct model_text text = {0};
 	model_print(&text,
 		"1 %d 0 0 0 %u %u 0 0 0 %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %" PRId64
-		" 0 0 0 0",
+		" 0 0 0 0 0",
 		verdict, b->appliance, LEDGER_MEMBERS_MAX, b->cursor, m->news, told_ms(m),
 		m->raw_ms, m->correction_ms);
 	return text.at;
@@ -168,14 +168,47 @@ static char *refuse(const struct model *m, const struct ledger_batch *b, int ver
 
 // --- writes that were lost
 
-static void look_for_losses(struct model *m, const struct ledger_batch *b)
+#define DAY_MS 86400000u
+
+void model_unsure(struct model *m, uint64_t ms)
 {
-	const bool is_lost =
-		b->writes > m->writes || (m->writes > 0 && strcmp(b->run, m->run) != 0);
+	m->gone_ms = ms > m->gone_ms ? ms : m->gone_ms;
+	m->unsure_ms = ms > m->unsure_ms ? ms : m->unsure_ms;
+}
+
+void model_back(struct model *m, uint32_t number)
+{
+	const uint64_t bit = UINT64_C(1) << number;
+	if (m->is_recovering || !(m->missing & bit))
+		return;
+	m->missing &= ~bit;
+	if (m->missing == 0)
+		m->unsure_ms = m->surely_ms;
+}
+
+void model_went(struct model *m, uint64_t ms)
+{
+	if (m->is_recovering && ms > m->gone_before_ms)
+		model_unsure(m, ms);
+	m->gone_ms = ms > m->gone_ms ? ms : m->gone_ms;
+}
+
+static void look_for_losses(struct model *m, const struct ledger_batch *b, uint32_t self)
+{
+	for (uint32_t n = 0; n < LEDGER_MEMBERS_MAX; n++) {
+		const struct model_member *member = &m->members[n];
+		if (is_known(m, n) && n != self && !member->is_live && !member->has_left)
+			model_went(m, member->at_ms);
+	}
+	const bool is_unheard = self == LEDGER_MEMBERS_MAX && b->gone_ms > m->gone_ms &&
+				b->gone_ms + DAY_MS > m->now_ms;
+	const bool is_lost = b->writes > m->writes || is_unheard ||
+			     (m->writes > 0 && strcmp(b->run, m->run) != 0);
 	if (is_lost) {
 		m->epoch = m->epoch + 1 > m->raw_ms ? m->epoch + 1 : m->raw_ms;
-		m->is_missing = false;
 		m->is_recovering = true;
+		m->gone_before_ms = m->gone_ms;
+		m->peers = m->missing = 0;
 		m->since_ms = m->raw_ms;
 		m->conductor = LEDGER_MEMBERS_MAX;
 		m->conductor_is = m->until_ms = 0;
@@ -184,6 +217,8 @@ static void look_for_losses(struct model *m, const struct ledger_batch *b)
 			m->nodes[i].affirmed.count = 0;
 	}
 	snprintf(m->run, sizeof(m->run), "%s", b->run);
+	if (m->is_recovering)
+		model_went(m, b->gone_ms);
 	if (is_lost || b->cursor > m->news) {
 		m->news = (b->cursor > m->news ? b->cursor : m->news) + LEDGER_NEWS_MAX + 1;
 		m->jumped = m->news;
@@ -192,20 +227,24 @@ static void look_for_losses(struct model *m, const struct ledger_batch *b)
 
 static void look_for_end(struct model *m, uint32_t self)
 {
-	bool is_missing = m->is_missing;
-	if (!m->is_recovering || is_near(m, m->since_ms, LEDGER_RECOVER_MS))
+	uint64_t missing = 0;
+	if (!m->is_recovering || m->is_skewed || is_near(m, m->since_ms, LEDGER_RECOVER_MS))
 		return;
 	for (uint32_t n = 0; n < LEDGER_MEMBERS_MAX; n++) {
 		const struct model_member *member = &m->members[n];
+		if (!is_known(m, n))
+			missing |= m->peers & UINT64_C(1) << n;
 		if (!is_known(m, n) || member->restored == m->epoch || member->has_left)
 			continue;
 		if (member->is_live || n == self)
 			return;
-		is_missing = true;
+		missing |= UINT64_C(1) << n;
 	}
+	m->surely_ms = m->unsure_ms;
+	m->missing = missing;
+	if (missing != 0)
+		model_unsure(m, m->now_ms);
 	m->is_recovering = false;
-	m->is_missing = is_missing;
-	m->recovered_ms = m->now_ms;
 }
 
 // --- the batch
@@ -220,6 +259,7 @@ static void set_time(struct model *m, const struct ledger_batch *b, uint64_t raw
 	if (!m->is_skewed && m->time_ms > (int64_t)m->seen_ms)
 		m->seen_ms = (uint64_t)m->time_ms;
 	m->now_ms = m->seen_ms;
+	m->self_ms = m->is_skewed && b->time_ms > m->now_ms ? b->time_ms : m->now_ms;
 	for (uint32_t n = 0; n < LEDGER_MEMBERS_MAX; n++) {
 		struct model_member *member = &m->members[n];
 		member->is_live = is_known(m, n) && !member->has_left &&
@@ -249,12 +289,18 @@ static void enter(struct model *m, const struct ledger_batch *b, uint32_t number
 		self->restored = m->is_recovering ? 0 : m->epoch;
 	}
 	m->self = (uint8_t)number;
-	if (is_new && m->is_recovering && self->incarnation != 0 && !self->has_left)
-		m->is_missing = true;
+	if (is_new && self->incarnation != 0 && !self->has_left)
+		(m->is_recovering ? model_unsure : model_went)(m, m->self_ms);
+	if (is_new && b->writes == 0 && b->gone_ms > 0 && b->appliance == number &&
+		m->missing >> number & 1) {
+		m->surely_ms = b->gone_ms > m->surely_ms ? b->gone_ms : m->surely_ms;
+		model_back(m, number);
+	}
 	if (is_new)
 		model_tell(m, "%d %u 1 %s", LEDGER_NEWS_MEMBER, number, b->name);
 	self->incarnation = b->incarnation;
 	self->heard_ms = m->raw_ms;
+	self->at_ms = m->self_ms;
 	self->has_left = false;
 	self->is_live = true;
 	self->batch = b->number;
@@ -304,9 +350,9 @@ static char *print_reply(struct model *m, const struct ledger_batch *b, struct m
 	model_print(&text, " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, m->fence,
 		m->epoch, m->writes, cursor, m->news);
 	const bool has_all = !is_resync && cursor == m->news && !m->is_recovering;
-	model_print(&text, " %" PRId64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %u %u %u", told_ms(m),
-		m->raw_ms, m->correction_ms, has_all ? m->final : 0, b->count, member_count,
-		m->page_count + news_count);
+	model_print(&text, " %" PRId64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %u %u %u",
+		told_ms(m), m->raw_ms, m->correction_ms, m->gone_ms, has_all ? m->final : 0,
+		b->count, member_count, m->page_count + news_count);
 	model_print(&text, "%s%s", answers->at ? answers->at : "", members.at);
 	if (m->page_count > 0)
 		model_print(&text, "\n%.*s", (int)m->pages.used - 1, m->pages.at);
@@ -355,18 +401,20 @@ char *model_batch(struct model *m, const struct ledger_batch *b, uint64_t raw_ms
 	clear(&m->told);
 	uint32_t number = number_of(m, b->name);
 	if (number < LEDGER_MEMBERS_MAX) {
-		const struct model_member *self = &m->members[number];
+		struct model_member *self = &m->members[number];
 		if (self->incarnation != b->incarnation && self->is_live) {
 			m->seen_ms = seen_ms;
 			return refuse(m, b, LEDGER_BATCH_NAME);
 		}
 		if (self->incarnation == b->incarnation && b->number <= self->batch) {
 			m->seen_ms = seen_ms;
-			return b->number == self->batch ? strdup(self->reply)
-							: refuse(m, b, LEDGER_BATCH_OLD);
+			if (b->number < self->batch)
+				return refuse(m, b, LEDGER_BATCH_OLD);
+			self->heard_ms = raw_ms;
+			return strdup(self->reply);
 		}
 	}
-	look_for_losses(m, b);
+	look_for_losses(m, b, number);
 	look_for_end(m, number);
 	if (number == LEDGER_MEMBERS_MAX)
 		number = find_number(m, b);

@@ -77,7 +77,7 @@ struct model_node {
 	uint64_t level, filled_ms, pass, served, stride;
 	struct model_quota all, direct;
 	bool is_active, is_open;
-	uint64_t epoch, lost, lost_until_ms;
+	uint64_t epoch, lost, lost_until_ms, lost_of;
 	// Of a line.
 	uint64_t threshold, floor, floor_rank;
 	uint32_t coming, room_ahead, ahead_ms;
@@ -103,7 +103,7 @@ struct model_node {
 
 struct model_member {
 	char name[LEDGER_NAME_MAX + 1]; // "": nobody has this number
-	uint64_t incarnation, batch, heard_ms, applied, closed, restored;
+	uint64_t incarnation, batch, heard_ms, at_ms, applied, closed, restored;
 	bool has_left, is_live;
 	char *reply;
 };
@@ -126,10 +126,10 @@ struct model_text {
 struct model {
 	// The book's own page.
 	char run[LEDGER_RUN_BYTES + 1];
-	uint64_t writes, epoch, since_ms, recovered_ms, seen_ms, steady_ms, news, fence, until_ms,
-		order, jumped, final;
+	uint64_t writes, epoch, since_ms, unsure_ms, seen_ms, steady_ms, news, fence, until_ms,
+		order, jumped, final, gone_ms, gone_before_ms, surely_ms, peers, missing;
 	int64_t correction_ms;
-	bool is_recovering, is_missing;
+	bool is_recovering;
 	uint8_t conductor;
 	uint64_t conductor_is;
 
@@ -141,6 +141,7 @@ struct model {
 
 	// Of the batch under way.
 	uint64_t raw_ms, now_ms, look;
+	uint64_t self_ms; // now, or if skewed and later as the sender says
 	int64_t time_ms;
 	bool is_skewed, is_conductor;
 	uint8_t self;
@@ -164,6 +165,14 @@ char *model_dump(const struct model *m);
 void model_print(struct model_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 uint64_t model_tell(struct model *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// A process is no more that may have been granted something until then; unsure: nobody remembers
+// what.
+void model_went(struct model *m, uint64_t ms);
+void model_unsure(struct model *m, uint64_t ms);
+
+// What was lost with a member that was missing is known now.
+void model_back(struct model *m, uint32_t number);
 
 // A node as it stands, without looking at it; NULL: unknown.
 struct model_node *model_find(struct model *m, uint32_t id);

@@ -330,8 +330,8 @@ static void gone(struct model *m, struct model_node *line, const struct ledger_c
 }
 
 // A session that is known, as a member knows it: the later end is that of its pass.
-static enum ledger_verdict taken_again(struct model *m, struct model_node *line,
-	struct model_visitor *known, const struct ledger_claim *claim)
+static void taken_again(struct model *m, struct model_node *line, struct model_visitor *known,
+	const struct ledger_claim *claim)
 {
 	const bool is_later = claim->expires > known->expires;
 	if (known->key == 0)
@@ -339,19 +339,18 @@ static enum ledger_verdict taken_again(struct model *m, struct model_node *line,
 	if (known->state == MODEL_ACTIVE) {
 		known->expires = is_later ? claim->expires : known->expires;
 		affirm(m, line, claim->visitor);
-		return LEDGER_DONE;
+		return;
 	}
 	if (!is_later || claim->expires <= m->now_ms / 1000)
-		return LEDGER_LAPSED;
+		return;
 	const bool is_ending = known->state == MODEL_ENDING;
 	if (is_ending || has_early(line, known->session)) {
 		refuse_pass(m, line, known->session, claim->expires, is_ending ? known : NULL);
-		return LEDGER_LAPSED;
+		return;
 	}
 	known->state = MODEL_ACTIVE; // it seemed to be over
 	known->expires = claim->expires;
 	affirm(m, line, claim->visitor);
-	return LEDGER_DONE;
 }
 
 static void taken(struct model *m, struct model_node *line, const struct ledger_claim *claim,
@@ -359,8 +358,10 @@ static void taken(struct model *m, struct model_node *line, const struct ledger_
 {
 	struct model_visitor *known = known_of(line, claim->visitor);
 	if (known) {
-		say(answer, known->session == claim->session ? taken_again(m, line, known, claim)
-							     : LEDGER_LAPSED);
+		const bool is_same = known->session == claim->session;
+		if (is_same)
+			taken_again(m, line, known, claim);
+		say(answer, is_same ? LEDGER_DONE : LEDGER_LAPSED);
 		return;
 	}
 	const bool is_over = claim->expires <= m->now_ms / 1000;

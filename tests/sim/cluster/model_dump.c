@@ -33,12 +33,14 @@ static char *sorted(char *text)
 
 static void dump_meta(const struct model *m, struct model_text *t)
 {
-	model_print(t, "meta %s %" PRIu64 " %" PRIu64 " %d %" PRIu64 " %d %" PRIu64, m->run,
-		m->writes, m->epoch, m->is_recovering, m->since_ms, m->is_missing, m->recovered_ms);
+	model_print(t, "meta %s %" PRIu64 " %" PRIu64 " %d %" PRIu64 " %" PRIu64, m->run, m->writes,
+		m->epoch, m->is_recovering, m->since_ms, m->unsure_ms);
 	model_print(t, " %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u %" PRIu64 " %" PRIu64,
 		m->correction_ms, m->seen_ms, m->steady_ms, m->news, m->conductor, m->fence,
 		m->until_ms);
-	model_print(t, " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", m->order, m->jumped, m->final);
+	model_print(t, " %" PRIu64 " %" PRIu64 " %" PRIu64, m->order, m->jumped, m->final);
+	model_print(t, " %" PRIu64 " %" PRIu64 " %" PRIu64 " %016" PRIx64 " %016" PRIx64 "\n",
+		m->gone_ms, m->gone_before_ms, m->surely_ms, m->peers, m->missing);
 }
 
 static void dump_members(const struct model *m, struct model_text *t)
@@ -48,9 +50,9 @@ static void dump_members(const struct model *m, struct model_text *t)
 		if (i->name[0] == '\0')
 			continue;
 		model_print(t, "member %u %s %016" PRIx64 " %" PRIu64 " %" PRIu64 " %" PRIu64, n,
-			i->name, i->incarnation, i->batch, i->heard_ms, i->applied);
-		model_print(
-			t, " %" PRIu64 " %" PRIu64 " %d\n", i->closed, i->restored, i->has_left);
+			i->name, i->incarnation, i->batch, i->heard_ms, i->at_ms);
+		model_print(t, " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d\n", i->applied, i->closed,
+			i->restored, i->has_left);
 	}
 	for (uint32_t i = 0; i < m->endings.count; i++) {
 		const struct model_ending *e = &m->endings.at[i];
@@ -66,8 +68,8 @@ static void dump_node(const struct model_node *n, struct model_text *t)
 	model_print(t, " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
 		n->level, n->filled_ms, n->all.start_ms, n->all.used, n->direct.start_ms,
 		n->direct.used);
-	model_print(t, " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", n->pass,
-		n->served, n->epoch, n->lost, n->lost_until_ms);
+	model_print(t, " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+		n->pass, n->served, n->epoch, n->lost, n->lost_until_ms, n->lost_of);
 	if (!n->is.is_line)
 		return;
 	model_print(t, "line %08" PRIx32 " %016" PRIx64 " %016" PRIx64 " %" PRIu64 " %u %u %u",

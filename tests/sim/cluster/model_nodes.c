@@ -74,12 +74,27 @@ static void end_slot(struct model_node *line, uint32_t index)
 		MODEL_REMOVE(line->visitors, index);
 }
 
+static void keep_unsure(struct model *m, struct model_node *line, const struct model_visitor *v)
+{
+	bool is_affirmed = false;
+	for (uint32_t i = 0; i < line->affirmed.count; i++)
+		is_affirmed |= line->affirmed.at[i] == v->visitor;
+	if (!is_affirmed || v->state != MODEL_ACTIVE)
+		return;
+	for (struct model_node *node = line; node; node = parent_of(m, node)) {
+		if (m->now_ms < line->lost_until_ms && node->is.limits.capacity > 0)
+			node->lost++;
+	}
+}
+
 static void open_line(struct model *m, struct model_node *line)
 {
 	for (uint32_t i = line->visitors.count; i-- > 0 && !m->is_skewed;) {
 		const struct model_visitor *v = &line->visitors.at[i];
-		if (v->state != MODEL_OVER && v->expires * 1000ull + LEDGER_SKEW_MS <= m->now_ms)
-			end_slot(line, i);
+		if (v->state == MODEL_OVER || v->expires * 1000ull + LEDGER_SKEW_MS > m->now_ms)
+			continue;
+		keep_unsure(m, line, v);
+		end_slot(line, i);
 	}
 	for (uint32_t i = line->present.count; i-- > 0 && !m->is_skewed;) {
 		if (line->present.at[i].until_ms <= m->now_ms)
@@ -142,22 +157,36 @@ static uint64_t affirmed(const struct model *m, const struct model_node *node)
 	return count;
 }
 
-static void reconcile(struct model *m, struct model_node *node, uint64_t longest_s)
+static void empty_buckets(struct model *m, struct model_node *node)
 {
 	const struct pool_limits *l = &node->is.limits;
-	if (node->epoch != m->epoch && !m->is_recovering) {
-		node->epoch = m->epoch;
-		node->level = 0;
-		if (l->all.count > 0)
-			node->all.used = l->all.count;
-		if (l->direct.count > 0)
-			node->direct.used = l->direct.count;
-		const uint64_t until_ms = m->recovered_ms + longest_s * 1000 + LEDGER_SKEW_MS;
-		const uint64_t inside = affirmed(m, node);
-		if (m->is_missing && l->capacity > 0 && m->now_ms < until_ms) {
-			node->lost = l->capacity > inside ? l->capacity - inside : 0;
-			node->lost_until_ms = until_ms;
-		}
+	if (node->epoch == m->epoch)
+		return;
+	node->epoch = m->epoch;
+	node->level = 0;
+	if (l->all.count > 0)
+		node->all.used = l->all.count;
+	if (l->direct.count > 0)
+		node->direct.used = l->direct.count;
+}
+
+static void count_unsure(struct model *m, struct model_node *node, uint64_t longest_s)
+{
+	const uint64_t capacity = node->is.limits.capacity, inside = affirmed(m, node);
+	const uint64_t until_ms =
+		m->unsure_ms > 0 ? m->unsure_ms + longest_s * 1000 + LEDGER_SKEW_MS : 0;
+	if (node->lost_until_ms == until_ms && (until_ms == 0 || node->lost_of == capacity))
+		return;
+	node->lost = m->now_ms < until_ms && capacity > inside ? capacity - inside : 0;
+	node->lost_until_ms = until_ms;
+	node->lost_of = capacity;
+}
+
+static void reconcile(struct model *m, struct model_node *node, uint64_t longest_s)
+{
+	if (!m->is_recovering) {
+		empty_buckets(m, node);
+		count_unsure(m, node, longest_s);
 	}
 	if (m->now_ms >= node->lost_until_ms)
 		node->lost = 0;

@@ -103,6 +103,7 @@ static enum ledger_verdict goodbye(struct model *m, const struct ledger_entry *e
 	struct model_member *self = &m->members[m->self];
 	self->has_left = true;
 	self->is_live = false;
+	model_went(m, m->self_ms);
 	if (m->conductor == m->self) {
 		m->conductor = LEDGER_MEMBERS_MAX;
 		m->conductor_is = m->until_ms = 0;
@@ -306,7 +307,7 @@ static enum ledger_verdict set_node(struct model *m, const struct ledger_entry *
 		for (node = m->nodes; node->id != 0; node++)
 			assert(node < m->nodes + MODEL_NODES_MAX - 1);
 		*node = (struct model_node){.id = e->line,
-			.epoch = m->epoch,
+			.epoch = m->is_recovering ? 0 : m->epoch,
 			.words = {.wait_low = UINT64_MAX,
 				.wait_high = UINT64_MAX,
 				.next_poll_after = 1}};
@@ -542,9 +543,11 @@ static enum ledger_verdict restore(struct model *m, const struct ledger_entry *e
 
 static enum ledger_verdict restored(struct model *m, const struct ledger_entry *e)
 {
-	if (e->epoch != m->epoch)
+	if (e->restored.epoch != m->epoch)
 		return LEDGER_REFUSED;
+	m->peers |= e->restored.peers;
 	m->members[m->self].restored = m->epoch;
+	model_back(m, m->self);
 	return LEDGER_DONE;
 }
 

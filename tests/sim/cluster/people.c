@@ -133,7 +133,7 @@ static void show_place(struct people *p, struct person *v)
 	const uint64_t ahead = rank > called ? rank - called : 0;
 	// Tickets of a batch that the store took and lost before its sender heard of it are told
 	// too late the second time: who reads the state anew then reckons without them.
-	PEOPLE_CHECK(p, !v->has_rank || rank <= v->rank || p->network->model.epoch != 0);
+	PEOPLE_CHECK(p, !v->has_rank || rank <= v->rank || p->network->runs > 1);
 	p->worse += v->has_rank && rank > v->rank;
 	PEOPLE_CHECK(p, is_exact || !p->is_calm);
 	PEOPLE_CHECK(p, !p->is_calm || !v->has_rank || ahead <= v->ahead);
@@ -255,12 +255,15 @@ static void live(struct people *p, struct person *v)
 	}
 }
 
-// Of a session that the store has lost nobody knows when who granted it has died, or left, since.
-// Its slot counts as taken; its ticket is as good as unused.
+// Of a session that the store has lost nobody knows when who granted it has died, or left, since,
+// or has not come back yet. Its slot counts as taken; its ticket is as good as unused.
 static bool is_forgotten(struct people *p, const struct person *v)
 {
-	return p->network->model.epoch != v->granted_epoch &&
-	       appliance_of(p, v->granted_at)->born_ms != v->granted_born_ms;
+	const struct model *book = &p->network->model;
+	const struct appliance *a = appliance_of(p, v->granted_at);
+	return book->epoch != v->granted_epoch &&
+	       (a->born_ms != v->granted_born_ms ||
+		       book->members[a->number].restored != book->epoch);
 }
 
 static void enter(struct people *p, struct person *v, const struct claim_answer *answer)

@@ -36,6 +36,8 @@ enum trouble {
 	STOP,
 	CUT,
 	FAIL_OVER, // and writes are lost
+	FORGET, // another store takes over, which is empty
+	POWER, // besides, all appliances begin anew
 	RESTART, // of the store, that loses nothing
 	CLOCK_STEP, // of the store
 	LEAVE, // with a goodbye
@@ -177,6 +179,16 @@ static void trouble(struct world *w, enum trouble kind)
 		network_fail_over(&w->network, between(w, 0, 3000), between(w, 0, 5000), w->now_ms);
 		w->network.clock_ms += (int64_t)between(w, 0, 4000) - 2000;
 		break;
+	case FORGET:
+		network_fail_over(&w->network, w->now_ms, between(w, 0, 5000), w->now_ms);
+		break;
+	case POWER:
+		for (uint32_t k = 0; k < w->appliance_count; k++) {
+			kill(w, k);
+			w->resume_ms[k] = w->now_ms + between(w, 50, 10000);
+		}
+		network_fail_over(&w->network, w->now_ms, between(w, 0, 5000), w->now_ms);
+		break;
 	case RESTART:
 		network_fail_over(&w->network, 0, between(w, 0, 3000), w->now_ms);
 		break;
@@ -280,11 +292,13 @@ static void plan(struct world *w)
 		w->network.faults.lost = (double)between(w, 0, 30) / 1000;
 	w->network.faults.news_lost = (double)between(w, 0, 300) / 1000;
 	w->network.faults.news_twice = (double)between(w, 0, 100) / 1000;
-	static const uint32_t most[TROUBLES] = {6, 4, 4, 3, 1, 2, 2};
+	static const uint32_t most[TROUBLES] = {6, 4, 4, 3, 2, 1, 1, 2, 2};
 	for (int kind = 0; kind < TROUBLES; kind++)
 		w->troubles[kind] =
 			sometimes(w, 2) ? 0 : (double)between(w, 0, most[kind] * 10) / 10;
-	w->network.has_journal = w->troubles[FAIL_OVER] + w->troubles[RESTART] > 0;
+	w->network.has_journal = w->troubles[FAIL_OVER] + w->troubles[FORGET] + w->troubles[POWER] +
+					 w->troubles[RESTART] >
+				 0;
 }
 
 static void begin(struct world *w, uint64_t seed)

@@ -39,8 +39,8 @@ static void run(struct story *s, uint32_t ms)
 	}
 }
 
-// Two appliances that have met, and a line of one slot.
-static void begin(struct story *s, uint8_t on_loss)
+// Two appliances that have met, and a line of so many slots.
+static void begin_slots(struct story *s, uint8_t on_loss, uint32_t capacity)
 {
 	*s = (struct story){.random = 7, .now_ms = START_MS};
 	s->line = (struct appliance_line){.id = LINE,
@@ -55,7 +55,7 @@ static void begin(struct story *s, uint8_t on_loss)
 			.left_max = 64,
 			.ended_max = 64,
 			.config = 7,
-			.limits = {.capacity = 1, .burst = 1}}};
+			.limits = {.capacity = capacity, .burst = 1}}};
 	network_init(&s->network, &s->random);
 	s->network.has_journal = true;
 	appliance_init(&s->a, "a", &s->line, 1, NULL, &s->random);
@@ -65,6 +65,11 @@ static void begin(struct story *s, uint8_t on_loss)
 	appliance_start(&s->a, s->now_ms);
 	appliance_start(&s->b, s->now_ms);
 	run(s, 2000);
+}
+
+static void begin(struct story *s, uint8_t on_loss)
+{
+	begin_slots(s, on_loss, 1);
 }
 
 static void end(struct story *s)
@@ -427,6 +432,98 @@ static void a_store_that_lost_writes_is_told_again(void **state)
 	end(&s);
 }
 
+// Another process of `a`, and then a store that knows nothing.
+static void restart_and_forget(struct story *s, struct appliance *a, uint32_t link)
+{
+	appliance_kill(a);
+	network_reset(&s->network, link, s->now_ms);
+	run(s, LEDGER_LIVE_MS + 100);
+	appliance_start(a, s->now_ms);
+	run(s, 2000);
+	network_fail_over(&s->network, s->now_ms, 100, s->now_ms);
+	run(s, 6000);
+	assert_false(status(a).is_recovering);
+}
+
+static void what_a_process_before_granted_counts_as_taken(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	const uint64_t granted_ms = s.now_ms;
+	direct(&s, &s.a, 11);
+	restart_and_forget(&s, &s.a, 0);
+	assert_int_equal(line_of(&s)->visitors.count, 0);
+	assert_int_equal(line_of(&s)->lost, 1);
+	while (direct(&s, &s.b, 12).verdict == CLAIM_REFUSED)
+		run(&s, 1000);
+	assert_in_range(s.now_ms, granted_ms + 60000, granted_ms + 66000);
+	end(&s);
+}
+
+// All begin anew, and so does the store. Who comes first knows that there was another.
+static void what_is_known_when_all_are_back_was_all(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	direct(&s, &s.a, 11);
+	appliance_kill(&s.a);
+	appliance_kill(&s.b);
+	network_reset(&s.network, 0, s.now_ms);
+	network_reset(&s.network, 1, s.now_ms);
+	network_fail_over(&s.network, s.now_ms, 100, s.now_ms);
+	run(&s, 90000); // longer than a session
+	appliance_start(&s.b, s.now_ms);
+	run(&s, 6000);
+	assert_int_equal(line_of(&s)->lost, 1);
+	assert_int_equal(direct(&s, &s.b, 12).verdict, CLAIM_REFUSED);
+	appliance_start(&s.a, s.now_ms);
+	run(&s, 2000);
+	assert_int_equal(direct(&s, &s.b, 12).verdict, CLAIM_GRANTED);
+	end(&s);
+}
+
+static void a_member_that_was_missing_brings_what_it_knows(void **state)
+{
+	(void)state;
+	struct story s;
+	begin_slots(&s, MEMBER_HOLD, 2);
+	assert_int_equal(direct(&s, &s.a, 11).verdict, CLAIM_GRANTED);
+	run(&s, 300);
+	s.a.state = APPLIANCE_STOPPED;
+	network_fail_over(&s.network, s.now_ms, 100, s.now_ms);
+	run(&s, 8000);
+	assert_int_equal(line_of(&s)->lost, 2);
+	assert_int_equal(direct(&s, &s.b, 12).verdict, CLAIM_REFUSED);
+	s.a.state = APPLIANCE_UP;
+	run(&s, 2000);
+	assert_int_equal(line_of(&s)->lost, 0);
+	assert_int_equal(line_of(&s)->visitors.count, 1);
+	assert_int_equal(direct(&s, &s.b, 12).verdict, CLAIM_GRANTED);
+	assert_int_equal(direct(&s, &s.b, 13).verdict, CLAIM_REFUSED);
+	end(&s);
+}
+
+static void an_end_that_found_no_room_is_no_later_end(void **state)
+{
+	(void)state;
+	struct story s;
+	begin(&s, MEMBER_HOLD);
+	const struct claim_answer first = direct(&s, &s.a, 11);
+	line_of(&s)->is.ended_max = 0; // as if it were full of others
+	put(&s, &s.b,
+		(struct claim){.kind = CLAIM_END,
+			.visitor = 11,
+			.session = first.session,
+			.expires = first.expires});
+	run(&s, 500);
+	assert_int_equal(counters(&s.b)->ended_full, 1);
+	assert_false(ended_has(s.b.ended, first.session));
+	assert_int_equal(status(&s.b).known_count, 0); // that it is there is all it knows
+	end(&s);
+}
+
 static void a_name_is_one_appliances(void **state)
 {
 	(void)state;
@@ -716,6 +813,10 @@ int main(void)
 		cmocka_unit_test(a_decision_is_with_all_at_once),
 		cmocka_unit_test(records_go_both_ways),
 		cmocka_unit_test(a_store_that_lost_writes_is_told_again),
+		cmocka_unit_test(what_a_process_before_granted_counts_as_taken),
+		cmocka_unit_test(what_is_known_when_all_are_back_was_all),
+		cmocka_unit_test(a_member_that_was_missing_brings_what_it_knows),
+		cmocka_unit_test(an_end_that_found_no_room_is_no_later_end),
 		cmocka_unit_test(a_name_is_one_appliances),
 		cmocka_unit_test(a_goodbye_is_the_last_word),
 		cmocka_unit_test(a_rate_is_used),

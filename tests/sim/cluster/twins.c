@@ -438,7 +438,7 @@ static void what_nobody_writes_back_frees_nothing(struct twins *t)
 	entries[a1.count++] = session_entry(LEDGER_TAKEN, t, 2);
 	free(ask_both(t, &a1));
 	entries[a1.count++] =
-		(struct ledger_entry){.kind = LEDGER_RESTORED, .epoch = t->model.epoch};
+		(struct ledger_entry){.kind = LEDGER_RESTORED, .restored.epoch = t->model.epoch};
 	free(ask_both(t, &a1));
 	t->crowd.raw_ms += LEDGER_RECOVER_MS + LEDGER_LIVE_MS;
 	set_clock(t);

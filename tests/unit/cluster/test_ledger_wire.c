@@ -36,6 +36,7 @@ static struct ledger_batch batch_of(const struct ledger_entry *entries, uint32_t
 		.closed = 176450000012,
 		.run = "0123456789abcdef0123456789abcdef01234567",
 		.writes = 99,
+		.gone_ms = 1764500000077,
 		.appliance = 2,
 		.count = count,
 		.entries = entries};
@@ -51,8 +52,8 @@ static void a_batch_is_a_key_and_arguments(void **state)
 	(void)state;
 	static const char *const expected[] = {"sluice:{x}:", "a1", "0000000000000abc", "7",
 		"1764500000123", "3", "11", "10", "176450000012",
-		"0123456789abcdef0123456789abcdef01234567", "99", "2", "1", "1", "0000dead",
-		"00000000000000aa", "00000000000000bb", "00000000000000cc", "0", "5"};
+		"0123456789abcdef0123456789abcdef01234567", "99", "1764500000077", "2", "1", "1",
+		"0000dead", "00000000000000aa", "00000000000000bb", "00000000000000cc", "0", "5"};
 	const struct ledger_entry called = {.kind = LEDGER_CALLED,
 		.line = 0xdead,
 		.claim = {.key = 0xaa, .visitor = 0xbb, .session = 0xcc, .poll_after = 5}};
@@ -177,7 +178,7 @@ static void limits_of_the_header_hold(void **state)
 
 #define HEAD \
 	"1 1 0 0 0 2 64 3 0 99 11 12 1764500000123 1764500000000 -123 " \
-	"176450000012 "
+	"1764500000077 176450000012 "
 
 static const struct {
 	const char *what, *bytes;
@@ -186,15 +187,15 @@ static const struct {
 	{"whole", HEAD "0 0 0", true},
 	{"with a line behind it", HEAD "1 0 0\n1 3", true},
 	{"nothing", "", false},
-	{"another version", "2 1 0 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0 0", false},
-	{"no such verdict", "1 5 0 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0 0", false},
-	{"no verdict", "1 0 0 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0 0", false},
-	{"a flag of 2", "1 1 2 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0 0", false},
-	{"a number too large", "1 1 0 0 0 65 64 3 0 99 11 12 1 1 0 0 0 0 0", false},
-	{"a needless zero", "1 1 0 0 0 02 64 3 0 99 11 12 1 1 0 0 0 0 0", false},
-	{"2^53 - 1", "1 1 0 0 0 2 64 9007199254740991 0 99 11 12 1 1 0 0 0 0 0", true},
-	{"2^53", "1 1 0 0 0 2 64 9007199254740992 0 99 11 12 1 1 0 0 0 0 0", false},
-	{"beyond 64 bits", "1 1 0 0 0 2 64 99999999999999999999 0 99 11 12 1 1 0 0 0 0 0", false},
+	{"another version", "2 1 0 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0 0 0", false},
+	{"no such verdict", "1 5 0 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0 0 0", false},
+	{"no verdict", "1 0 0 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0 0 0", false},
+	{"a flag of 2", "1 1 2 0 0 2 64 3 0 99 11 12 1 1 0 0 0 0 0 0", false},
+	{"a number too large", "1 1 0 0 0 65 64 3 0 99 11 12 1 1 0 0 0 0 0 0", false},
+	{"a needless zero", "1 1 0 0 0 02 64 3 0 99 11 12 1 1 0 0 0 0 0 0", false},
+	{"2^53 - 1", "1 1 0 0 0 2 64 9007199254740991 0 99 11 12 1 1 0 0 0 0 0 0", true},
+	{"2^53", "1 1 0 0 0 2 64 9007199254740992 0 99 11 12 1 1 0 0 0 0 0 0", false},
+	{"beyond 64 bits", "1 1 0 0 0 2 64 99999999999999999999 0 99 11 12 1 1 0 0 0 0 0 0", false},
 	{"most answers", HEAD "1024 64 0", true},
 	{"an answer more", HEAD "1025 0 0", false},
 	{"a member more", HEAD "0 65 0", false},
@@ -228,6 +229,7 @@ static void a_head_says_what_it_says(void **state)
 	assert_int_equal(reply.writes, 99);
 	assert_int_equal(reply.newest, 12);
 	assert_int_equal(reply.correction_ms, -123);
+	assert_int_equal(reply.gone_ms, 1764500000077);
 	assert_int_equal(reply.final, 176450000012);
 	assert_int_equal(reply.answer_count, 4);
 	assert_int_equal(reply.member_count, 5);
