@@ -214,6 +214,17 @@ bool appliance_can_share(const struct control *c)
 	return c->appliance->status.is_connected && !c->appliance->status.is_away;
 }
 
+int appliance_shared(const struct control *c, uint64_t began_us)
+{
+	const struct appliance *a = c->appliance;
+	if (a->full_us >= began_us)
+		return -ENOSPC;
+	if (!member_has_records(a->member))
+		return 0;
+	return clock_monotonic_us() - began_us < APPLIANCE_TAKEN_MS * 1000ull ? -EAGAIN
+									      : -ETIMEDOUT;
+}
+
 int appliance_rotate(struct control *c, uint64_t ttl_s, uint64_t now_s)
 {
 	return !appliance_can_share(c) ? -EAGAIN

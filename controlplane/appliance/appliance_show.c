@@ -60,9 +60,10 @@ static json_t *show_store_link(struct control *c)
 	set(store, "lost", number(link->lost_total));
 	set(store, "round_trip_ms", number(a->status.round_trip_ms));
 	set(store, "error",
-		link->error[0]  ? json_string(link->error)
-		: a->failure[0] ? json_string(a->failure)
-				: json_null());
+		a->failure[0]    ? json_string(a->failure)
+		: link->error[0] ? json_string(link->error)
+				 : json_null());
+	set(store, "failures", number(a->failures));
 	set(store, "warnings", warnings);
 	return store;
 }

@@ -60,7 +60,7 @@ do
 	local found = call('HMGET', P .. 'meta', unpack(meta_fields))
 	for i, field in ipairs(meta_fields) do
 		local is_text = field == 'run' or field == 'conductor_is'
-		meta[field] = found[i] and (is_text and found[i] or tonumber(found[i])) or (is_text and '' or 0)
+		meta[field] = is_text and (found[i] or '') or number_of(found[i], 'meta', field)
 	end
 	if not found[12] then
 		meta.conductor = MEMBERS_NONE
@@ -91,12 +91,14 @@ local self
 do
 	local names = call('HGETALL', P .. 'names')
 	for i = 1, #names, 2 do
-		local m = {name = names[i], number = tonumber(names[i + 1])}
+		local m = {name = names[i], number = number_of(names[i + 1], 'names', names[i])}
 		local f = call('HMGET', P .. 'm:' .. m.number, 'is', 'batch', 'heard', 'applied', 'closed',
 			'restored', 'left')
-		m.is, m.batch = f[1] or '', tonumber(f[2] or 0)
-		m.heard, m.applied = tonumber(f[3] or 0), tonumber(f[4] or 0)
-		m.closed, m.restored, m.left = tonumber(f[5] or 0), tonumber(f[6] or 0), f[7] == '1'
+		local function of(n)
+			return number_of(f[n], 'm:' .. m.number)
+		end
+		m.is, m.batch, m.heard, m.applied = f[1] or '', of(2), of(3), of(4)
+		m.closed, m.restored, m.left = of(5), of(6), f[7] == '1'
 		m.is_live = not m.left and is_near(m.heard, LIVE_MS)
 		members[m.number] = m
 		numbers[#numbers + 1] = m.number
@@ -139,13 +141,13 @@ if self then
 	end
 end
 
--- News: stream `news`, numbered by us; told to all at the end.
+-- News: stream `news`, numbered by us; kept and told to all at the end, so that a batch that fails
+-- leaves none behind whose number is given again.
 local told = {}
 local function tell(...)
 	meta.news = meta.news + 1
 	local line = text(meta.news) .. ' ' .. table.concat({...}, ' ')
 	told[#told + 1] = line
-	call('XADD', P .. 'news', 'MAXLEN', '=', NEWS_MAX, text(meta.news) .. '-0', 'n', line)
 	return meta.news
 end
 
@@ -164,6 +166,7 @@ meta.run = run
 if is_lost or cursor > meta.news then
 	meta.news = max(meta.news, cursor) + NEWS_MAX + 1
 	meta.jumped = meta.news -- there are none between
+	call('DEL', P .. 'news') -- of a book of which the rest is lost: their numbers may be higher
 end
 if meta.recovering == 1 and not is_near(meta.since, RECOVER_MS) then
 	local is_over, is_missing = true, meta.missing == 1

@@ -24,6 +24,9 @@ if meta.recovering == 0 then
 	meta.final = max(meta.final, least)
 end
 
+for i, line in ipairs(told) do
+	call('XADD', P .. 'news', 'MAXLEN', '=', NEWS_MAX, text(meta.news - #told + i) .. '-0', 'n', line)
+end
 local news, is_resync = {}, 0
 if cursor < max(meta.jumped, meta.news - NEWS_MAX) then
 	cursor, is_resync = meta.news, 1

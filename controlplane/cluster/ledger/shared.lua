@@ -50,7 +50,7 @@ local function code()
 		if not is_known and meta.recovering == 1 then
 			return UNKNOWN
 		end
-		if not is_known and tonumber(call('HGET', counts, spent) or 0) >= uses then
+		if not is_known and number_of(call('HGET', counts, spent), 'o:' .. id, spent) >= uses then
 			return LAPSED
 		end
 		place = '1 ' .. visitor .. ' ' .. key .. ' ' .. is_gathered
