@@ -14,9 +14,6 @@
 --   v: visitors known, their record    e: sessions, by when their slot is free
 --   c: tickets used, by (key, visitor) l: tickets given back, by (key, visitor)
 --   x: sessions ended early, by the end of their pass
-local call, P = redis.call, KEYS[1]
-local floor, min, max, huge = math.floor, math.min, math.max, math.huge
-local sub, format, match = string.sub, string.format, string.match
 
 -- As in ledger.h.
 local SKEW_MS, LIVE_MS, LEASE_MS, RECOVER_MS = 250, 2000, 1500, 3000
@@ -31,10 +28,6 @@ local ACTIVE, ENDING, OVER = '1', '2', '3'
 local GRANTED, NEXT, REFUSED, LAPSED, RENEWED, LEFT, DONE, STALE, FULL, UNKNOWN =
 	'1', '2', '3', '4', '5', '6', '7', '8', '9', '10'
 local MEMBERS_NONE = 64
-
-local function text(n) -- a whole number as digits
-	return format('%.0f', n)
-end
 
 -- Arguments, in order.
 local at = 0
@@ -198,9 +191,9 @@ local function forget(n) -- what a number was before
 		local total = call('HGET', P .. 'n:' .. id, 't' .. n)
 		if total then
 			call('HINCRBY', P .. 'n:' .. id, 'before', total)
-			call('HDEL', P .. 'n:' .. id, 't' .. n, 'h' .. n, 'held' .. n, 'z' .. n)
-			call('DEL', P .. 's:' .. id .. ':' .. n)
 		end
+		call('HDEL', P .. 'n:' .. id, 't' .. n, 'h' .. n, 'held' .. n, 'z' .. n)
+		call('DEL', P .. 's:' .. id .. ':' .. n)
 	end
 	call('HDEL', P .. 'names', members[n].name)
 	call('DEL', P .. 'm:' .. n, P .. 'a:' .. n)

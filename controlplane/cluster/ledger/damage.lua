@@ -1,16 +1,37 @@
+-- What all parts use, out of the one function that they are: it has no more than 200 locals.
+local call, P = redis.call, KEYS[1]
+local floor, min, max, huge = math.floor, math.min, math.max, math.huge
+local sub, format, match = string.sub, string.format, string.match
+
+local function text(n) -- a whole number as digits
+	return format('%.0f', n)
+end
+
 -- Keys that somebody else has written. A batch that fails says which is to be repaired, as `DAMAGED KEY
 -- ...`; Redis does not. What is read as a number, or in parts, is looked at then; for a type that is
 -- another the keys are searched, once a batch has failed, so that it costs nothing while all is well.
 local function damaged(key, field)
-	error({err = 'DAMAGED ' .. KEYS[1] .. key .. (field and ' (' .. field .. ')' or '')})
+	error({err = 'DAMAGED ' .. P .. key .. (field and ' (' .. field .. ')' or '')})
 end
 
 local function number_of(value, key, field) -- no value is 0
 	return tonumber(value or 0) or damaged(key, field)
 end
 
+-- Sixteen digits with a bit for each member of which `is` holds.
+local function bits(is)
+	local nibbles = {}
+	for i = 16, 1, -1 do
+		local nibble = 0
+		for bit = 0, 3 do
+			nibble = nibble + (is[4 * (16 - i) + bit] and 2 ^ bit or 0)
+		end
+		nibbles[i] = format('%x', nibble)
+	end
+	return table.concat(nibbles)
+end
+
 local function find_damage(failure)
-	local P = KEYS[1]
 	local types = {meta = 'hash', names = 'hash', news = 'stream', lines = 'set', pools = 'set',
 		ending = 'zset'}
 	local of_node = {n = 'hash', k = 'set', p = 'zset', d = 'zset', w = 'list', v = 'hash', e = 'zset',
@@ -48,8 +69,8 @@ local function find_damage(failure)
 		end
 	end
 	for _, set in ipairs({'lines', 'pools'}) do
-		for _, id in ipairs(redis.call('SMEMBERS', P .. set)) do
-			local found = wrong_of(id, redis.call('HLEN', P .. 'names'))
+		for _, id in ipairs(call('SMEMBERS', P .. set)) do
+			local found = wrong_of(id, call('HLEN', P .. 'names'))
 			if found then
 				return found
 			end
@@ -64,7 +85,7 @@ local function guarded(ledger)
 		return answer
 	end
 	answer = type(answer) == 'table' and answer.err or tostring(answer)
-	if string.sub(answer, 1, 9) == 'WRONGTYPE' or string.find(answer, 'user_script', 1, true) then
+	if sub(answer, 1, 9) == 'WRONGTYPE' or string.find(answer, 'user_script', 1, true) then
 		answer = find_damage(answer)
 	end
 	return {err = answer}

@@ -173,6 +173,7 @@ local function view()
 		node.open and 1 or 0, is_conflict(node) and 1 or 0, node.to_rank}) do
 		counts[#counts + 1] = text(count)
 	end
+	counts[#counts + 1] = configs.others(node)
 	counts[#counts + 1] = match(node.words, WORDS) -- a newer conductor says more
 	counts[#counts + 1] = first_held(node)
 	counts[#counts + 1] = now < node.crowded_until and 1 or 0
@@ -185,22 +186,14 @@ end
 
 -- Sixteen digits with a bit for each member that has told all.
 function gatherings.whole(h)
-	local nibbles = {}
-	for i = 1, 16 do
-		nibbles[i] = 0
-	end
-	local told = call('HGETALL', h)
+	local has_told, told = {}, call('HGETALL', h)
 	for i = 1, #told, 2 do
 		local n = tonumber(told[i])
-		if n and sub(told[i + 1], 18, 18) == '1' then
-			local at = 16 - floor(n / 4)
-			nibbles[at] = nibbles[at] + 2 ^ (n % 4)
+		if n then
+			has_told[n] = sub(told[i + 1], 18, 18) == '1'
 		end
 	end
-	for i = 1, 16 do
-		nibbles[i] = format('%x', nibbles[i])
-	end
-	return table.concat(nibbles)
+	return bits(has_told)
 end
 
 -- Ids of all, from number `from` on; at least one item, which says who has told all.
