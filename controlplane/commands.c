@@ -158,6 +158,31 @@ static int set_message(struct control_room *room, const char *argument, FILE *te
 	return FAILED;
 }
 
+// What all appliances are to know is done when the cluster's store has it.
+static int done_when_shared(const struct control *c)
+{
+	return c->appliance ? ADMIN_LATER : 0;
+}
+
+static int settle_shared(void *context, uint64_t began_us, json_t **data, FILE *text)
+{
+	struct control *c = context;
+	(void)data;
+	const int ret = appliance_shared(c, began_us);
+	if (ret == -EAGAIN)
+		return ADMIN_LATER;
+	if (ret == -ENOSPC)
+		fprintf(text,
+			"the cluster's store has no room for it: it is in force here alone\n");
+	else if (ret < 0)
+		fprintf(text,
+			"the cluster's store has not taken it within %u s, and may not have it; "
+			"it is told again as long as this process runs: look whether it is in "
+			"force before you try again\n",
+			APPLIANCE_TAKEN_MS / 1000);
+	return ret < 0 ? FAILED : 0;
+}
+
 static int release(struct control *c, struct control_room *room, const char *argument, FILE *text)
 {
 	uint64_t people;
@@ -254,7 +279,7 @@ static int command_room(
 	snprintf(line, sizeof(line), "room %s %s %s", arguments[0], arguments[1],
 		argument ? argument : "");
 	audit(c, line);
-	return 0;
+	return done_when_shared(c);
 }
 
 static uint64_t longest_life_s(const struct control *c)
@@ -327,7 +352,7 @@ static int command_secrets(
 		secrets_poll(c->secrets, now_s);
 		reload_snapshot(c);
 	}
-	return 0;
+	return done_when_shared(c);
 }
 
 static bool mac_holds(
@@ -503,10 +528,15 @@ static int command_lane(
 
 int commands_create(struct control *c)
 {
-	static const struct admin_command commands[] = {{"reload", command_reload},
-		{"drain", command_drain}, {"show", command_show}, {"room", command_room},
-		{"secrets", command_secrets}, {"ticket", command_ticket}, {"draw", command_draw},
-		{"lane", command_lane}};
+	static const struct admin_command commands[] = {
+		{.name = "reload", .function = command_reload},
+		{.name = "drain", .function = command_drain},
+		{.name = "show", .function = command_show},
+		{.name = "room", .function = command_room, .settled = settle_shared},
+		{.name = "secrets", .function = command_secrets, .settled = settle_shared},
+		{.name = "ticket", .function = command_ticket},
+		{.name = "draw", .function = command_draw},
+		{.name = "lane", .function = command_lane}};
 	const char *path = state_path(c->state, STATE_ADMIN);
 	int ret = admin_create(
 		c->base, path, commands, sizeof(commands) / sizeof(commands[0]), c, &c->admin);

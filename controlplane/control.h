@@ -91,6 +91,8 @@ struct control_room {
 	// Of a cluster (appliance/).
 	struct ranks *ranks; // of all appliances
 	bool was_away; // went by on_store_loss when last looked at
+	uint64_t otherwise, otherwise_seen; // appliances that have it configured otherwise than is
+					    // in force, as was said; at the last look
 	uint64_t admitted_at[TALLY_SECONDS]; // by the second: how many were admitted until then
 	double admit_rate; // by these
 };

@@ -135,7 +135,7 @@ static int command(
 
 static int open_admin(struct starting *s)
 {
-	static const struct admin_command any = {NULL, command};
+	static const struct admin_command any = {.function = command};
 	const char *path = state_path(s->c->state, STATE_ADMIN);
 	const int ret = admin_create(s->c->base, path, &any, 1, s, &s->admin);
 	if (ret < 0)

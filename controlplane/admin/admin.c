@@ -4,7 +4,9 @@
 //
 // While an answer is on its way its client is not read, so that what one client can make us keep is
 // one line and one answer. When all places are taken, or accepting fails, the listener is switched
-// off until a client leaves or a second has passed; newcomers wait in its backlog.
+// off until a client leaves or a second has passed; newcomers wait in its backlog. A command that
+// is not known to be done is asked about by a timer; its client waits like one whose answer is
+// under way.
 
 #include "controlplane/admin/admin.h"
 
@@ -28,6 +30,7 @@
 struct client {
 	struct admin *admin;
 	struct bufferevent *stream; // NULL: the place is free
+	struct request_later later; // the command whose end is awaited
 	bool is_closing; // hang up when the answer is taken
 };
 
@@ -35,6 +38,7 @@ struct admin {
 	struct event_base *base;
 	struct evconnlistener *listener;
 	struct event *retry; // accepting failed, or memory was short: try again
+	struct event *settle; // somebody waits for the end of a command
 	char *path;
 	const struct admin_command *commands;
 	unsigned command_count;
@@ -46,6 +50,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	int address_len, void *context);
 static void on_accept_error(struct evconnlistener *listener, void *context);
 static void on_retry(evutil_socket_t fd, short what, void *context);
+static void on_settle(evutil_socket_t fd, short what, void *context);
 static void on_read(struct bufferevent *stream, void *context);
 static void on_taken(struct bufferevent *stream, void *context);
 static void on_event(struct bufferevent *stream, short what, void *context);
@@ -82,7 +87,8 @@ int admin_create(struct event_base *base, const char *path, const struct admin_c
 		.base = base, .commands = commands, .command_count = count, .context = context};
 	for (int i = 0; i < ADMIN_CLIENTS_MAX; i++)
 		a->clients[i].admin = a;
-	if (!(a->path = strdup(path)) || !(a->retry = evtimer_new(base, on_retry, a)))
+	if (!(a->path = strdup(path)) || !(a->retry = evtimer_new(base, on_retry, a)) ||
+		!(a->settle = evtimer_new(base, on_settle, a)))
 		goto fail;
 	if ((ret = listen_at(a, path)) < 0)
 		goto fail;
@@ -92,6 +98,8 @@ int admin_create(struct event_base *base, const char *path, const struct admin_c
 fail:
 	if (a->retry)
 		event_free(a->retry);
+	if (a->settle)
+		event_free(a->settle);
 	free(a->path);
 	free(a);
 	return ret;
@@ -100,6 +108,7 @@ fail:
 static void hang_up(struct client *client)
 {
 	bufferevent_free(client->stream);
+	request_drop(&client->later);
 	client->stream = NULL;
 	client->is_closing = false;
 	evconnlistener_enable(client->admin->listener);
@@ -114,6 +123,7 @@ void admin_destroy(struct admin *admin)
 			hang_up(&admin->clients[i]);
 	evconnlistener_free(admin->listener);
 	event_free(admin->retry);
+	event_free(admin->settle);
 	unlink(admin->path);
 	free(admin->path);
 	free(admin);
@@ -175,6 +185,32 @@ static void answer(struct client *client, char *line)
 	free(line);
 }
 
+// Returns whether there is one.
+static bool ask_later(struct client *client)
+{
+	const struct timeval soon = {.tv_usec = ADMIN_SETTLE_MS * 1000};
+	if (!client->later.command)
+		return false;
+	bufferevent_disable(client->stream, EV_READ);
+	evtimer_add(client->admin->settle, &soon);
+	return true;
+}
+
+static void on_settle(evutil_socket_t fd, short what, void *context)
+{
+	struct admin *admin = context;
+	(void)fd, (void)what;
+	for (int i = 0; i < ADMIN_CLIENTS_MAX; i++) {
+		struct client *client = &admin->clients[i];
+		char *line = client->later.command ? request_settle(&client->later, admin->context)
+						   : NULL;
+		if (line)
+			answer(client, line);
+		else
+			ask_later(client);
+	}
+}
+
 static void on_read(struct bufferevent *stream, void *context)
 {
 	struct client *client = context;
@@ -184,9 +220,11 @@ static void on_read(struct bufferevent *stream, void *context)
 	char *line = evbuffer_readln(input, &len, EVBUFFER_EOL_LF);
 
 	if (line) {
-		answer(client, request_answer(admin->commands, admin->command_count, admin->context,
-				       line, len));
+		char *said = request_answer(admin->commands, admin->command_count, admin->context,
+			line, len, &client->later);
 		free(line);
+		if (!ask_later(client))
+			answer(client, said);
 	} else if (evbuffer_get_length(input) >= ADMIN_LINE_BYTES_MAX) {
 		client->is_closing = true;
 		answer(client, request_refuse("a command that is too long"));
@@ -209,7 +247,8 @@ static void on_taken(struct bufferevent *stream, void *context)
 static void on_event(struct bufferevent *stream, short what, void *context)
 {
 	struct client *client = context;
-	bool is_busy = evbuffer_get_length(bufferevent_get_output(stream)) > 0;
+	bool is_busy =
+		evbuffer_get_length(bufferevent_get_output(stream)) > 0 || client->later.command;
 	if ((what & BEV_EVENT_EOF) && is_busy)
 		client->is_closing = true;
 	else

@@ -16,12 +16,15 @@
 
 #include <event2/event.h>
 #include <jansson.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #define ADMIN_CLIENTS_MAX 16
 #define ADMIN_LINE_BYTES_MAX 65536 // of a command, its end included
 #define ADMIN_ARGUMENTS_MAX 16
 #define ADMIN_IDLE_S 30
+#define ADMIN_LATER 2
+#define ADMIN_SETTLE_MS 5
 #define ADMIN_SOCKET "admin.socket" // in the state directory
 
 struct admin;
@@ -31,11 +34,15 @@ struct admin;
 //   data       may be set to a value for the client, whose reference the server takes over
 //   text       what is written to it is for a person to read, instead of `data` if both are there;
 //              on failure, why
-// Returns 0 if done, another number if it failed.
+// Returns 0 if done, another number if it failed, ADMIN_LATER if that is not known yet. Then
+// `settled` is asked every ADMIN_SETTLE_MS, with what `data` is so far, until it returns another;
+// what the function has written is for the client if that is 0. The client waits.
+//   began_us  of CLOCK_MONOTONIC: when the function returned
 struct admin_command {
 	const char *name; // NULL: any, for one who knows no others
 	int (*function)(void *context, unsigned count, const char *const *arguments, json_t **data,
 		FILE *text);
+	int (*settled)(void *context, uint64_t began_us, json_t **data, FILE *text);
 };
 
 // Open the socket, in place of one that a former process left behind.

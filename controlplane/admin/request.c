@@ -5,6 +5,8 @@
 
 #include "controlplane/admin/request.h"
 
+#include "controlplane/clock.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,17 +67,9 @@ static const char *read_request(json_t *json, struct request *request)
 	return NULL;
 }
 
-static char *carry_out(
-	const struct admin_command *command, void *context, const struct request *request)
+// Takes over `text` and the reference of `data`.
+static char *make_answer(int ret, char *text, json_t *data)
 {
-	json_t *data = NULL;
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-	if (!out)
-		return NULL;
-	int ret = command->function(context, request->count, request->arguments, &data, out);
-	fclose(out);
 	json_t *answer = json_pack("{s:i}", "status", ret ? 1 : 0);
 	if (text && *text)
 		json_object_set_new(answer, "text", json_text(text));
@@ -85,11 +79,61 @@ static char *carry_out(
 	return dump(answer);
 }
 
+static char *carry_out(const struct admin_command *command, void *context,
+	const struct request *request, struct request_later *later)
+{
+	json_t *data = NULL;
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	if (!out)
+		return NULL;
+	int ret = command->function(context, request->count, request->arguments, &data, out);
+	fclose(out);
+	if (ret != ADMIN_LATER)
+		return make_answer(ret, text, data);
+	*later = (struct request_later){
+		.command = command, .began_us = clock_monotonic_us(), .text = text, .data = data};
+	return NULL;
+}
+
+char *request_settle(struct request_later *later, void *context)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	if (!out)
+		return NULL;
+	int ret = later->command->settled(context, later->began_us, &later->data, out);
+	fclose(out);
+	if (ret == ADMIN_LATER) {
+		free(text);
+		return NULL;
+	}
+	if (ret == 0 && later->text) { // nothing has come between
+		free(text);
+		text = later->text;
+		later->text = NULL;
+	}
+	char *answer = make_answer(ret, text, later->data);
+	later->data = NULL;
+	request_drop(later);
+	return answer;
+}
+
+void request_drop(struct request_later *later)
+{
+	free(later->text);
+	json_decref(later->data);
+	*later = (struct request_later){.command = NULL};
+}
+
 char *request_answer(const struct admin_command *commands, unsigned command_count, void *context,
-	const char *line, size_t len)
+	const char *line, size_t len, struct request_later *later)
 {
 	struct request request;
 	char *answer = NULL;
+	*later = (struct request_later){.command = NULL};
 	json_t *json = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
 	const char *wrong = json ? read_request(json, &request) : "not JSON";
 
@@ -100,7 +144,7 @@ char *request_answer(const struct admin_command *commands, unsigned command_coun
 		while (command < end && command->name &&
 			strcmp(command->name, request.command) != 0)
 			command++;
-		answer = command < end ? carry_out(command, context, &request)
+		answer = command < end ? carry_out(command, context, &request, later)
 				       : request_refuse("no such command in this version");
 	}
 	json_decref(json);

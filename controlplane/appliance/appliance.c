@@ -133,9 +133,11 @@ static void seam_record(void *ctx, uint8_t type, uint32_t id, const uint8_t *byt
 
 static void seam_recorded(void *ctx, uint8_t type, uint32_t id, enum ledger_verdict verdict)
 {
-	(void)ctx;
-	if (verdict == LEDGER_FULL)
-		log_error("the cluster's store has no room for record %u of type %u", id, type);
+	struct control *c = ctx;
+	if (verdict != LEDGER_FULL)
+		return;
+	c->appliance->full_us = clock_monotonic_us();
+	log_error("the cluster's store has no room for record %u of type %u", id, type);
 }
 
 static void seam_resynced(void *ctx)
@@ -243,8 +245,9 @@ static void look(struct control *c)
 static void on_ready(void *context, const struct link_status *status, bool is_other)
 {
 	struct control *c = context;
-	log_info("store: connected to %s (Redis %s)%s", status->primary, status->server.version,
-		is_other ? "" : ", as before");
+	if (c->appliance->failures == 0)
+		log_info("store: connected to %s (Redis %s)%s", status->primary,
+			status->server.version, is_other ? "" : ", as before");
 	for (uint32_t i = 0; is_other && i < status->warnings.count; i++)
 		log_warning("store: %s", status->warnings.texts[i]);
 	member_connected(c->appliance->member, status->server.run_id, now_ms(c));
@@ -254,18 +257,40 @@ static void on_ready(void *context, const struct link_status *status, bool is_ot
 static void on_lost(void *context, const char *reason)
 {
 	struct control *c = context;
-	log_warning("store: connection lost: %s", reason);
+	if (c->appliance->failures == 0)
+		log_warning("store: connection lost: %s", reason);
 	member_lost(c->appliance->member, now_ms(c));
 	look(c);
 }
 
-// The script itself failed: no memory there, a full disk, another program's data.
-static void take_error(struct appliance *a, const char *text)
+// Nothing can be gone by that this store says: no memory there, a full disk, keys that somebody
+// else has written. It is asked again, less and less often (link.h), and said when it begins, when
+// it is something else, and when it is over.
+static void fail(struct appliance *a, const char *what)
 {
-	if (strncmp(a->failure, text, sizeof(a->failure) - 1) != 0)
+	static const char damaged[] = "DAMAGED ";
+	char text[APPLIANCE_FAILURE_BYTES];
+	if (strncmp(what, damaged, strlen(damaged)) == 0)
+		snprintf(text, sizeof(text),
+			"damaged key %.160s: restore it, or delete it and %smeta: then the "
+			"appliances write back what they know",
+			what + strlen(damaged), a->prefix);
+	else
+		snprintf(text, sizeof(text), "its script fails: %.160s", what);
+	if (strcmp(a->failure, text) != 0)
 		log_error("store: %s", text);
-	snprintf(a->failure, sizeof(a->failure), "%s", text);
-	link_drop(a->link, "its script fails");
+	memcpy(a->failure, text, sizeof(text));
+	a->failures++;
+	link_drop(a->link, "says what cannot be gone by");
+}
+
+static void fail_no_more(struct appliance *a)
+{
+	if (a->failures == 0)
+		return;
+	log_info("store: can be gone by again, after %" PRIu64 " tries that failed", a->failures);
+	a->failures = 0;
+	a->failure[0] = '\0';
 }
 
 static void on_replied(void *context, const redisReply *reply)
@@ -273,14 +298,15 @@ static void on_replied(void *context, const redisReply *reply)
 	struct control *c = context;
 	struct appliance *a = c->appliance;
 	a->received_us = clock_monotonic_us();
-	if (reply->type != REDIS_REPLY_STRING) {
-		take_error(a, reply->type == REDIS_REPLY_ERROR ? reply->str : "no text");
+	if (reply->type != REDIS_REPLY_STRING)
+		fail(a, reply->type == REDIS_REPLY_ERROR ? reply->str : "no text");
+	else if (!member_reply(a->member, reply->str, reply->len, a->sent_ms,
+			 clock_at(&c->clock, a->received_us)))
+		fail(a, "its reply cannot be read");
+	else
+		fail_no_more(a);
+	if (a->failures > 0)
 		return;
-	}
-	a->failure[0] = '\0';
-	if (!member_reply(a->member, reply->str, reply->len, a->sent_ms,
-		    clock_at(&c->clock, a->received_us)))
-		link_drop(a->link, "says what cannot be read");
 	look(c);
 	if (c->wake)
 		event_active(c->wake, EV_READ, 0); // claims may wait
@@ -453,6 +479,8 @@ const char *appliance_awaits(struct control *c)
 		return "there is no number left for it";
 	if (a->status.is_recovering)
 		return "it has lost writes, and is told by the others what it knew";
+	if (a->failure[0])
+		return a->failure;
 	if (!link->is_ready)
 		return link->error[0] ? link->error : "it is not there";
 	return "it has not told all yet";

@@ -16,6 +16,7 @@
 #include "controlplane/engine.h"
 
 #define APPLIANCE_WAIT_MS 5000u // at start, for the ledger, if enough is known without it
+#define APPLIANCE_TAKEN_MS 2000u // for what is shared
 #define APPLIANCE_NAME_MS 5000u // for another that has our name: it may be dying
 
 extern const struct engine appliance_engine;
@@ -61,6 +62,10 @@ bool appliance_is_away(const struct control *c, const struct control_room *room)
 
 // Whether commands that all are to know can be taken now.
 bool appliance_can_share(const struct control *c);
+
+// Whether the ledger has taken all that was to be shared at `began_us` (CLOCK_MONOTONIC).
+// Returns 0; -EAGAIN: not yet; -ETIMEDOUT: not within APPLIANCE_TAKEN_MS; -ENOSPC: it has no room.
+int appliance_shared(const struct control *c, uint64_t began_us);
 
 // Commands. As of secrets.h.
 int appliance_rotate(struct control *c, uint64_t ttl_s, uint64_t now_s);

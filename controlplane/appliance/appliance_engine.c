@@ -158,6 +158,59 @@ static void say_changes(struct control *c, uint64_t now_ms)
 			c->started->cluster->appliance);
 }
 
+static const char *name_of(const struct member_status *status, uint8_t number)
+{
+	for (uint32_t i = 0; i < status->member_count; i++)
+		if (status->members[i].number == number)
+			return status->members[i].name;
+	return "?";
+}
+
+// "a1, a2", as many as there is room for.
+static void write_names(const struct appliance *a, uint64_t bits, char *text, size_t size)
+{
+	size_t len = 0;
+	text[0] = '\0';
+	for (uint8_t n = 0; n < LEDGER_MEMBERS_MAX; n++)
+		if (bits >> n & 1 && len < size)
+			len += (size_t)snprintf(text + len, size - len, "%s%s", len ? ", " : "",
+				name_of(&a->status, n));
+}
+
+static void say_conflict(const struct appliance *a, const struct control_room *room)
+{
+	char names[256];
+	write_names(a, room->otherwise, names, sizeof(names));
+	if (room->otherwise == 0)
+		log_info("room %s: all appliances have it configured alike again", room->name);
+	else if (room->otherwise >> a->status.appliance & 1)
+		log_error("room %s: configured otherwise here than what is in force in the "
+			  "cluster (%s): nobody is admitted to it here",
+			room->name, names);
+	else
+		log_warning("room %s: configured otherwise on %s: nobody is admitted to it there",
+			room->name, names);
+}
+
+// Rooms about which appliances differ: once, when that changes and is so at the next look too (who
+// has just begun, or reloaded, has not said yet what is configured there).
+static void look_at_conflicts(struct control *c)
+{
+	struct appliance *a = c->appliance;
+	for (uint32_t i = 0; i < c->room_count && !a->status.is_away; i++) {
+		struct control_room *room = &c->rooms[i];
+		struct member_line_view said;
+		if (room->lane || !member_look_line(a->member, room->line_id, &said))
+			continue;
+		const bool is_again = said.is.otherwise == room->otherwise_seen;
+		room->otherwise_seen = said.is.otherwise;
+		if (said.is.otherwise == room->otherwise || !is_again)
+			continue;
+		room->otherwise = said.is.otherwise;
+		say_conflict(a, room);
+	}
+}
+
 // Rooms that turn newcomers away while the store is.
 static void look_at_losses(struct control *c)
 {
@@ -201,6 +254,7 @@ void appliance_second(struct control *c, uint64_t now_ms)
 	for (uint32_t i = 0; i < c->room_count; i++)
 		measure(c, &c->rooms[i], now_ms);
 	look_at_losses(c);
+	look_at_conflicts(c);
 	say_changes(c, now_ms);
 }
 
@@ -212,6 +266,17 @@ bool appliance_is_away(const struct control *c, const struct control_room *room)
 bool appliance_can_share(const struct control *c)
 {
 	return c->appliance->status.is_connected && !c->appliance->status.is_away;
+}
+
+int appliance_shared(const struct control *c, uint64_t began_us)
+{
+	const struct appliance *a = c->appliance;
+	if (a->full_us >= began_us)
+		return -ENOSPC;
+	if (!member_has_records(a->member))
+		return 0;
+	return clock_monotonic_us() - began_us < APPLIANCE_TAKEN_MS * 1000ull ? -EAGAIN
+									      : -ETIMEDOUT;
 }
 
 int appliance_rotate(struct control *c, uint64_t ttl_s, uint64_t now_s)

@@ -60,9 +60,10 @@ static json_t *show_store_link(struct control *c)
 	set(store, "lost", number(link->lost_total));
 	set(store, "round_trip_ms", number(a->status.round_trip_ms));
 	set(store, "error",
-		link->error[0]  ? json_string(link->error)
-		: a->failure[0] ? json_string(a->failure)
-				: json_null());
+		a->failure[0]    ? json_string(a->failure)
+		: link->error[0] ? json_string(link->error)
+				 : json_null());
+	set(store, "failures", number(a->failures));
 	set(store, "warnings", warnings);
 	return store;
 }
@@ -123,16 +124,27 @@ static json_t *show_lines(struct control *c, uint64_t *over)
 	return list;
 }
 
+// Rooms about which appliances differ, whoever asks; and who has them otherwise.
 static void set_conflicts(json_t *cluster, struct control *c)
 {
-	json_t *list = json_array();
+	json_t *names = json_array(), *list = json_array();
 	for (uint32_t i = 0; i < c->room_count; i++) {
-		struct member_line_view said;
-		if (member_look_line(c->appliance->member, c->rooms[i].line_id, &said) &&
-			said.is.is_conflict)
-			append(list, json_string(c->rooms[i].name));
+		const struct control_room *room = &c->rooms[i];
+		if (room->otherwise == 0)
+			continue;
+		json_t *line = json_object(), *who = json_array();
+		for (uint8_t n = 0; n < LEDGER_MEMBERS_MAX; n++)
+			if (room->otherwise >> n & 1)
+				append(who, name_of(&c->appliance->status, n));
+		set(line, "room", json_string(room->name));
+		set(line, "otherwise", who);
+		set(line, "here",
+			json_boolean(room->otherwise >> c->appliance->status.appliance & 1));
+		append(list, line);
+		append(names, json_string(room->name));
 	}
-	set(cluster, "conflicts", list);
+	set(cluster, "conflicts", names);
+	set(cluster, "conflicting", list);
 }
 
 json_t *appliance_show(struct control *c)

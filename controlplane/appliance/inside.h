@@ -11,6 +11,7 @@
 #define APPLIANCE_PREFIX_BYTES 64u
 #define APPLIANCE_CODES_MS 10000u // for a lane that the ledger has yet to hear of
 #define APPLIANCE_UNUSED_MAX 256u // places drawn for codes that were not good
+#define APPLIANCE_FAILURE_BYTES 384u // with a key, and what to do
 #define APPLIANCE_RANKS \
 	(1u << 20) // slots with tickets that a line can tell apart, of all appliances
 
@@ -41,7 +42,9 @@ struct appliance {
 	uint64_t codes_until_ms; // a lane that the ledger does not know is waited for until then
 	bool is_code_due, is_code_asked, is_code_unknown; // not all have been; some are on their
 							  // way; some could not be
-	char failure[LINK_TEXT_BYTES]; // what the script said last
+	char failure[APPLIANCE_FAILURE_BYTES]; // why nothing that the store says can be gone by
+	uint64_t full_us; // when the ledger last had no room for a record
+	uint64_t failures; // tries in a row that ended so
 };
 
 // Answer links into lanes: appliance_code.c

@@ -205,14 +205,16 @@ struct ledger_hold {
 };
 
 // LEDGER_ELECT: no lease is in force, or the sender holds it: it is the conductor for
-// LEDGER_LEASE_MS from now, LEDGER_DONE. Else LEDGER_REFUSED. Each time that the conductor is
+// LEDGER_LEASE_MS from now, LEDGER_DONE. Else LEDGER_REFUSED; so is, of three or more who live, one
+// who has configured more lines otherwise than most of them than another has: its lease ends. Each
+// time that the conductor is
 // another one, or another incarnation, or its lease had ended, the fence counts up by one; news
 // LEDGER_NEWS_CONDUCTOR. The fence that the reply tells goes with the next batch.
 //
 // LEDGER_GOODBYE: the sender is not live any more, and not conductor. LEDGER_DONE.
 //
 // LEDGER_CONFIG: LEDGER_DONE. While it differs from that of LEDGER_NODE nobody is granted through
-// this member.
+// this member. If it shows that LEDGER_ELECT would refuse the conductor, its lease ends.
 //
 // LEDGER_THRESHOLD: threshold and floor are raised to these, never lowered, floor no further than
 // the smallest key that is present or held, nor beyond threshold; a threshold more than a second
@@ -484,6 +486,7 @@ struct ledger_view {
 	uint32_t came_count;
 	uint64_t came[LEDGER_CAME_MAX]; // keys of called who came for the first time
 	bool is_open, is_conflict; // the sender's configuration is not the line's
+	uint64_t otherwise; // a bit for each live member whose configuration is not the line's
 	bool is_crowded; // present found no place of late
 };
 #define LEDGER_VIEW_AHEAD_MS 5000u

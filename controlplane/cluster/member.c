@@ -293,6 +293,11 @@ bool member_put_record(struct member *m, const struct ledger_record *record)
 	return member_records_put(m->records, record);
 }
 
+bool member_has_records(const struct member *m)
+{
+	return m->records->count > 0;
+}
+
 void member_goodbye(struct member *m)
 {
 	m->is_leaving = true;

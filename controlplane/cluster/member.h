@@ -298,6 +298,7 @@ bool member_news(struct member *m, const char *bytes, size_t len, uint64_t now_m
 // Put a shared record (ledger_record): copied, and kept until the ledger has it. A later one for
 // the same (type, id) takes its place. Returns false if MEMBER_RECORDS_MAX wait.
 bool member_put_record(struct member *m, const struct ledger_record *record);
+bool member_has_records(const struct member *m); // that the ledger has not taken yet
 
 // Leave the cluster: what is left to say and LEDGER_GOODBYE are sent with the next turns. No
 // tickets are drawn and no passes are taken here any more: nobody waits for us from then on. Ask

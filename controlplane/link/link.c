@@ -264,7 +264,7 @@ static void greeted(struct link *link)
 	status->is_ready = true;
 	status->ready_us = clock_monotonic_us();
 	status->ready_total++;
-	status->error[0] = '\0';
+	status->error[0] = link->drop[0] = '\0';
 	link->events->ready(link->context, status, is_other);
 }
 
@@ -308,6 +308,8 @@ static void take_reply(struct link *link, const redisReply *reply)
 		status->has_batch = false;
 		status->round_us = clock_monotonic_us() - status->sent_us;
 		link->events->replied(link->context, reply);
+		if (!link->drop[0])
+			link_course_served(&link->course);
 	}
 }
 
@@ -429,6 +431,8 @@ void link_drop(struct link *link, const char *reason)
 {
 	if (!link->status.is_ready)
 		return;
+	if (!link->drop[0])
+		link_course_doubted(&link->course);
 	snprintf(link->drop, sizeof(link->drop), "%s", reason);
 	wait_until(link, 0);
 }

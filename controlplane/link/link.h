@@ -89,7 +89,8 @@ int link_send(struct link *link, uint32_t key_count, uint32_t argc, const char *
 	const size_t *bytes);
 
 // Give this connection up, as if it had been lost (the owner does not believe the store); `lost`
-// comes later, from the loop.
+// comes later, from the loop. The next try is made the later, up to 500 ms, the more often in a
+// row.
 void link_drop(struct link *link, const char *reason);
 
 // How it stands. Dies with the next call, and with the next event.

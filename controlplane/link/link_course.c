@@ -51,7 +51,24 @@ void link_course_connected(struct link_course *course)
 void link_course_greeted(struct link_course *course)
 {
 	set(course, LINK_COURSE_READY);
+}
+
+void link_course_served(struct link_course *course)
+{
+	assert(course->state == LINK_COURSE_READY);
 	course->failures = 0;
+}
+
+static void count_failure(struct link_course *course)
+{
+	if (course->failures < UINT32_MAX)
+		course->failures++;
+}
+
+void link_course_doubted(struct link_course *course)
+{
+	assert(course->state == LINK_COURSE_READY);
+	count_failure(course);
 }
 
 void link_course_failed(struct link_course *course)
@@ -60,8 +77,7 @@ void link_course_failed(struct link_course *course)
 	set(course, LINK_COURSE_RESTING);
 	if (was_ready)
 		return;
-	if (course->failures < UINT32_MAX)
-		course->failures++;
+	count_failure(course);
 	if (course->sentinel_count)
 		course->sentinel = (course->sentinel + 1) % course->sentinel_count;
 }

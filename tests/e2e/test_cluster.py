@@ -329,6 +329,11 @@ def test_who_may_not_join(cluster):
         wait_for(lambda: differs.show("cluster")["conflicts"] == ["hold"], 5)
         one = Visitor(differs)
         assert not is_inside(one.get("/hold/")) and one.ticket("hold")
+        for sluice in [differs, *cluster.all()]:
+            wait_for(lambda: sluice.show("cluster")["conflicting"] == [
+                {"room": "hold", "otherwise": ["a9"], "here": sluice is differs}], 5)
+            says = "configured otherwise " + ("here" if sluice is differs else "on a9")
+            assert sluice.read_log().count("room hold: " + says) == 1, sluice.read_log()
         assert named.process.wait(15) == 1 and "is the name of another" in named.read_log()
         assert keyed.process.wait(15) == 1 and "not the key of this cluster" in keyed.read_log()
         members = {m["appliance"]: m["state"] for m in cluster.all()[0].show("cluster")["members"]}

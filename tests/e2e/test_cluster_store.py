@@ -3,6 +3,7 @@ come in, but where a room was told to; and then says so.
 
 Two appliances of the sockets driver on loopback, with stores of their own for each story.
 """
+import json
 import pathlib
 import shutil
 import signal
@@ -11,7 +12,7 @@ import time
 
 import httpx
 import pytest
-from sluice import JSON, free_port, room, token, wait_for
+from sluice import JSON, Visitor, free_port, room, token, wait_for
 from test_cluster import Cluster, Redis, Wanderer, is_inside
 
 pytestmark = [pytest.mark.sockets, pytest.mark.xdist_group("cluster")]
@@ -354,3 +355,109 @@ def test_health_while_the_store_is_awaited():
     finally:
         two.at = {"a": sluice}
         two.destroy()
+
+
+def log_of(sluice, *words):
+    return [line for line in sluice.read_log().splitlines() if all(w in line for w in words)]
+
+
+@pytest.mark.parametrize("damage, says", [
+    (lambda say, key: say("HSET", key("n"), "level", "garbage"), ("n:", "level")),
+    (lambda say, key: (say("DEL", key("e")), say("SET", key("e"), "x")), ("e:", "string")),
+])
+def test_damaged_keys(two, damage, says):
+    """Somebody has written into the keys: which, and what to do, is said once, and Redis is not
+    asked all the time. When that is done, all goes on, and nobody is let in for whom there is no
+    room."""
+    inside, waits = fill(two, "hold")
+    assert not is_inside(waits.get())
+    redis = two.redis_kept
+    before = [s.show("cluster")["store"]["connected"] for s in two.all()]
+    began = time.monotonic()
+    line = f"{token(waits.ticket)['line']:08x}"
+
+    def key(letter):
+        return f"sluice:{{sluice}}:{letter}:{line}"
+    damage(redis.say, key)
+    for sluice in two.all():
+        error = wait_for(lambda: (e := sluice.show("cluster")["store"]["error"]) and
+                         "damaged" in e and e, 5, 0.1, otherwise=two.describe)
+        assert key(says[0][0]) in error and says[1] in error, error
+        assert "delete it and sluice:{sluice}:meta" in error, error
+    time.sleep(3)
+    spent = time.monotonic() - began
+    for sluice, connected in zip(two.all(), before):
+        view = sluice.show("cluster")["store"]
+        assert 3 <= view["connected"] - connected <= 3 * spent + 8, view
+        assert view["failures"] >= 3 and view["state"] == "away", view
+        assert len(log_of(sluice, "damaged key")) == 1, sluice.read_log()
+        assert len(log_of(sluice, "connected to")) <= 2, sluice.read_log()
+    redis.say("DEL", key(says[0][0]), "sluice:{sluice}:meta")
+    two.wait_whole(15)
+    wait_for(lambda: not any(s.show("cluster")["recovering"] for s in two.all()), 10, 0.1)
+    for sluice in two.all():
+        assert len(log_of(sluice, "can be gone by again, after")) == 1, sluice.read_log()
+        assert is_inside(inside.get(sluice=sluice))
+        assert sluice.show("cluster")["store"]["error"] is None
+    time.sleep(1)
+    assert not is_inside(waits.get())
+    assert all(s.show("cluster")["over_admitted_max"] == 0 for s in two.all())
+
+
+def secrets_of(sluice):
+    return json.loads(sluice.cli("secrets", "list", "--json").stdout)
+
+
+COMMANDS = [("room", "hold", "pause"), ("room", "hold", "release", "1"), ("secrets", "rotate")]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_done_when_the_store_has_it(two, command):
+    """A command just when the store has stopped does not say that it is done; once it is back,
+    all go by what was said. One that says so is in the store."""
+    a, b = two.all()
+    told = {"pause": lambda s: s.show("room", "hold")["state"] == "paused",
+            "rotate": lambda s: len(secrets_of(s)) == 2}.get(command[-1])
+    two.redis_kept.signal(signal.SIGSTOP)
+    run = a.cli(*command, check=False)
+    two.redis_kept.signal(signal.SIGCONT)
+    assert run.returncode != 0 and "has not taken it within 2 s" in run.stderr + run.stdout, run
+    two.wait_whole()
+    if told:
+        wait_for(lambda: told(a) and told(b), 5, otherwise=two.describe)
+    a.cli("room", "open", "message", "is told")
+    two.redis_kept.kill()
+    two.redis_kept.start()
+    two.wait_whole()
+    wait_for(lambda: b.show("room", "open")["message"] == "is told", 5)
+
+
+def test_most_decide_what_is_configured(two):
+    """One whose configuration is another's than most have does not conduct, wherever the store
+    has been: the others go on letting people in."""
+    rooms = [dict(r, capacity=7) if r["name"] == "hold" else r for r in ROOMS]
+    two.at["c"] = two.make("c").start(expect_ready=False)
+    odd = two.make("odd", rooms=rooms).start(expect_ready=False)
+    two.at["odd"] = odd
+    try:
+        for sluice in two.all():
+            wait_for(sluice.is_ready, 30, otherwise=sluice.read_log)
+        for _ in range(3):
+            two.wait_whole(30)
+            wait_for(lambda: all(s.show("cluster")["conductor"] in "abc"
+                                 and not s.show("cluster")["recovering"]
+                                 and s.show("cluster")["conflicts"] == ["hold"]
+                                 for s in two.all()), 10, 0.1, otherwise=two.describe)
+            one = Visitor(two.all()[2])
+            assert is_inside(one.get("/hold/")), two.describe()
+            assert one.client.post(two.all()[2].url("/.sluice/hold/leave")).status_code == 204
+            wait_for(lambda: two.all()[0].show("room", "hold")["sessions"] == 0, 5)
+            # The odd one is the first in an empty store.
+            for sluice in two.all():
+                sluice.process.send_signal(signal.SIGSTOP if sluice is not odd else 0)
+            two.redis_kept.say("FLUSHALL")
+            wait_for(lambda: odd.show("cluster")["conductor"] == "odd", 8, otherwise=two.describe)
+            for sluice in two.all():
+                sluice.process.send_signal(signal.SIGCONT)
+    finally:
+        odd.destroy()

@@ -14,9 +14,6 @@
 --   v: visitors known, their record    e: sessions, by when their slot is free
 --   c: tickets used, by (key, visitor) l: tickets given back, by (key, visitor)
 --   x: sessions ended early, by the end of their pass
-local call, P = redis.call, KEYS[1]
-local floor, min, max, huge = math.floor, math.min, math.max, math.huge
-local sub, format, match = string.sub, string.format, string.match
 
 -- As in ledger.h.
 local SKEW_MS, LIVE_MS, LEASE_MS, RECOVER_MS = 250, 2000, 1500, 3000
@@ -31,10 +28,6 @@ local ACTIVE, ENDING, OVER = '1', '2', '3'
 local GRANTED, NEXT, REFUSED, LAPSED, RENEWED, LEFT, DONE, STALE, FULL, UNKNOWN =
 	'1', '2', '3', '4', '5', '6', '7', '8', '9', '10'
 local MEMBERS_NONE = 64
-
-local function text(n) -- a whole number as digits
-	return format('%.0f', n)
-end
 
 -- Arguments, in order.
 local at = 0
@@ -61,11 +54,10 @@ do
 	local found = call('HMGET', P .. 'meta', unpack(meta_fields))
 	for i, field in ipairs(meta_fields) do
 		local is_text = field == 'run' or field == 'conductor_is'
-		local is_mask = field == 'peers' or field == 'missing'
-		if is_text or is_mask then
-			meta[field] = found[i] or (is_mask and NONE16 or '')
+		if field == 'peers' or field == 'missing' then
+			meta[field] = bits.read(found[i] or '')
 		else
-			meta[field] = tonumber(found[i] or 0)
+			meta[field] = is_text and (found[i] or '') or number_of(found[i], 'meta', field)
 		end
 	end
 	meta.conductor = found[11] and meta.conductor or MEMBERS_NONE
@@ -85,31 +77,6 @@ local now = meta.seen -- cluster time: it never goes back
 local now_s = floor(now / 1000)
 local told_ms = time < now - SKEW_MS and now or time -- who is new begins no earlier than that
 
--- A bit for each number, in 16 hex digits.
-local bits = {}
-
-function bits.has(mask, n)
-	local digit = tonumber(sub(mask, 16 - floor(n / 4), 16 - floor(n / 4)), 16)
-	return floor(digit / 2 ^ (n % 4)) % 2 == 1
-end
-
-function bits.put(mask, n, is_on)
-	local at, power = 16 - floor(n / 4), 2 ^ (n % 4)
-	local digit = tonumber(sub(mask, at, at), 16)
-	if bits.has(mask, n) ~= is_on then
-		digit = digit + (is_on and power or -power)
-	end
-	return sub(mask, 1, at - 1) .. format('%x', digit) .. sub(mask, at + 1)
-end
-
-function bits.all(a, b)
-	local digits = {}
-	for i = 1, 16 do
-		digits[i] = format('%x', bit.bor(tonumber(sub(a, i, i), 16), tonumber(sub(b, i, i), 16)))
-	end
-	return table.concat(digits)
-end
-
 -- Members: hash `names` says who has which number, `m:NN` what is known of each.
 local function is_near(ms, span)
 	return math.abs(raw - ms) < span
@@ -120,13 +87,14 @@ local self
 do
 	local names = call('HGETALL', P .. 'names')
 	for i = 1, #names, 2 do
-		local m = {name = names[i], number = tonumber(names[i + 1])}
+		local m = {name = names[i], number = number_of(names[i + 1], 'names', names[i])}
 		local f = call('HMGET', P .. 'm:' .. m.number, 'is', 'batch', 'heard', 'applied', 'closed',
 			'restored', 'left', 'at')
-		m.is, m.batch = f[1] or '', tonumber(f[2] or 0)
-		m.heard, m.applied = tonumber(f[3] or 0), tonumber(f[4] or 0)
-		m.closed, m.restored, m.left = tonumber(f[5] or 0), tonumber(f[6] or 0), f[7] == '1'
-		m.at = tonumber(f[8] or 0)
+		local function of(n)
+			return number_of(f[n], 'm:' .. m.number)
+		end
+		m.is, m.batch, m.heard, m.applied = f[1] or '', of(2), of(3), of(4)
+		m.closed, m.restored, m.left, m.at = of(5), of(6), f[7] == '1', of(8)
 		m.is_live = not m.left and is_near(m.heard, LIVE_MS)
 		members[m.number] = m
 		numbers[#numbers + 1] = m.number
@@ -142,7 +110,8 @@ local function save_meta()
 	for _, field in ipairs(meta_fields) do
 		local value = meta[field]
 		fields[#fields + 1] = field
-		fields[#fields + 1] = type(value) == 'number' and text(value) or value
+		fields[#fields + 1] = type(value) == 'number' and text(value) or
+			type(value) == 'table' and bits.of(value) or value
 	end
 	call('HSET', P .. 'meta', unpack(fields))
 end
@@ -170,13 +139,13 @@ if self then
 	end
 end
 
--- News: stream `news`, numbered by us; told to all at the end.
+-- News: stream `news`, numbered by us; kept and told to all at the end, so that a batch that fails
+-- leaves none behind whose number is given again.
 local told = {}
 local function tell(...)
 	meta.news = meta.news + 1
 	local line = text(meta.news) .. ' ' .. table.concat({...}, ' ')
 	told[#told + 1] = line
-	call('XADD', P .. 'news', 'MAXLEN', '=', NEWS_MAX, text(meta.news) .. '-0', 'n', line)
 	return meta.news
 end
 
@@ -197,9 +166,9 @@ end
 
 -- What was lost with a member that was missing is known now.
 function memory.back(n)
-	if meta.recovering == 0 and bits.has(meta.missing, n) then
-		meta.missing = bits.put(meta.missing, n, false)
-		meta.unsure = meta.missing == NONE16 and meta.surely or meta.unsure
+	if meta.recovering == 0 and meta.missing[n] then
+		meta.missing[n] = nil
+		meta.unsure = next(meta.missing) and meta.unsure or meta.surely
 	end
 end
 
@@ -216,7 +185,7 @@ local is_lost = writes > meta.writes or (run ~= meta.run and meta.writes > 0) or
 if is_lost then
 	meta.epoch = max(meta.epoch + 1, raw) -- not one that was before, in a book that is lost
 	meta.recovering, meta.since = 1, raw
-	meta.gone_before, meta.peers, meta.missing = meta.gone, NONE16, NONE16
+	meta.gone_before, meta.peers, meta.missing = meta.gone, {}, {}
 	meta.conductor, meta.conductor_is, meta['until'] = MEMBERS_NONE, '', 0
 	meta.writes = max(meta.writes, writes)
 	for _, id in ipairs(call('SMEMBERS', P .. 'lines')) do
@@ -230,21 +199,22 @@ end
 if is_lost or cursor > meta.news then
 	meta.news = max(meta.news, cursor) + NEWS_MAX + 1
 	meta.jumped = meta.news -- there are none between
+	call('DEL', P .. 'news') -- of a book of which the rest is lost: their numbers may be higher
 end
 if meta.recovering == 1 and not is_skewed and not is_near(meta.since, RECOVER_MS) then
-	local is_over, missing = true, NONE16
+	local is_over, missing = true, {}
 	for n = 0, MEMBERS_MAX - 1 do
 		local m = members[n]
 		if m and m.restored ~= meta.epoch and not m.left then
 			is_over = is_over and not m.is_live and m ~= self
-			missing = bits.put(missing, n, true)
-		elseif not m and bits.has(meta.peers, n) then -- it was there with those who are
-			missing = bits.put(missing, n, true)
+			missing[n] = true
+		elseif not m and meta.peers[n] then -- it was there with those who are
+			missing[n] = true
 		end
 	end
 	if is_over then
 		meta.recovering, meta.missing, meta.surely = 0, missing, meta.unsure
-		if missing ~= NONE16 then
+		if next(missing) then
 			memory.unsure(now)
 		end
 	end
@@ -268,9 +238,9 @@ function numbering.forget(n) -- what a number was before
 		local total = call('HGET', P .. 'n:' .. id, 't' .. n)
 		if total then
 			call('HINCRBY', P .. 'n:' .. id, 'before', total)
-			call('HDEL', P .. 'n:' .. id, 't' .. n, 'h' .. n, 'held' .. n, 'z' .. n)
-			call('DEL', P .. 's:' .. id .. ':' .. n)
 		end
+		call('HDEL', P .. 'n:' .. id, 't' .. n, 'h' .. n, 'held' .. n, 'z' .. n)
+		call('DEL', P .. 's:' .. id .. ':' .. n)
 	end
 	call('HDEL', P .. 'names', members[n].name)
 	call('DEL', P .. 'm:' .. n, P .. 'a:' .. n)
@@ -319,7 +289,7 @@ if is_new then
 		local went = meta.recovering == 1 and memory.unsure or memory.went
 		went(memory.now) -- what it was granted, nobody remembers
 	end
-	if writes == 0 and gone > 0 and appliance == self.number and bits.has(meta.missing, appliance) then
+	if writes == 0 and gone > 0 and appliance == self.number and meta.missing[appliance] then
 		meta.surely = max(meta.surely, gone) -- that of a member that was missing
 		memory.back(appliance)
 	end

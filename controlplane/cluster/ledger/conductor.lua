@@ -40,6 +40,70 @@ local function slots()
 	return DONE
 end
 
+-- Who conducts is one of those whose configuration is that of most who live, as far as can be: of no
+-- one who lives are there fewer lines that most have configured otherwise.
+local configs = {}
+
+function configs.hashes_of(id, live)
+	if nodes[id] then
+		local hashes = {}
+		for i, n in ipairs(live) do
+			hashes[i] = nodes[id].f['h' .. n]
+		end
+		return hashes
+	end
+	local fields = {}
+	for i, n in ipairs(live) do
+		fields[i] = 'h' .. n
+	end
+	return call('HMGET', P .. 'n:' .. id, unpack(fields))
+end
+
+function configs.is_odd(number)
+	local live, odd = {}, {}
+	for _, n in ipairs(numbers) do
+		if members[n].is_live then
+			live[#live + 1], odd[n] = n, 0
+		end
+	end
+	if #live < 3 or not odd[number] then
+		return false -- there is no majority
+	end
+	for _, id in ipairs(call('SMEMBERS', P .. 'lines')) do
+		local hashes, votes, most = configs.hashes_of(id, live), {}, 0
+		for i in ipairs(live) do
+			local hash = hashes[i]
+			if hash then
+				votes[hash] = (votes[hash] or 0) + 1
+				most = max(most, votes[hash])
+			end
+		end
+		for i, n in ipairs(live) do
+			odd[n] = odd[n] + ((hashes[i] and votes[hashes[i]] or 0) < most and 1 or 0)
+		end
+	end
+	local least = huge
+	for _, n in ipairs(live) do
+		least = min(least, odd[n])
+	end
+	return odd[number] > least
+end
+
+function configs.end_office()
+	meta.conductor, meta.conductor_is, meta['until'] = MEMBERS_NONE, '', 0
+	is_conductor = false
+end
+
+-- Members who live and have configured a line otherwise than it is: a bit for each, sixteen digits.
+function configs.others(line)
+	local is = {}
+	for _, n in ipairs(numbers) do
+		local hash = members[n].is_live and line.f['h' .. n]
+		is[n] = hash and line.config ~= NONE16 and hash ~= line.config
+	end
+	return bits.of(is)
+end
+
 local function config()
 	local id, hash = arg(), arg()
 	local line = line_of(id)
@@ -47,6 +111,9 @@ local function config()
 		return UNKNOWN
 	end
 	keep_field(line, 'h' .. self.number, hash)
+	if hash ~= line.config and configs.is_odd(meta.conductor) then
+		configs.end_office()
+	end
 	return DONE
 end
 
@@ -54,6 +121,12 @@ local function elect()
 	local is_free = meta.conductor == MEMBERS_NONE or not is_near(meta['until'] - LEASE_MS, LEASE_MS)
 	local is_same = meta.conductor == self.number and meta.conductor_is == incarnation
 	if not is_free and not is_same then
+		return REFUSED
+	end
+	if configs.is_odd(self.number) then
+		if is_same then
+			configs.end_office()
+		end
 		return REFUSED
 	end
 	if not is_same or is_free then
@@ -69,7 +142,7 @@ local function goodbye()
 	self.left, self.is_live = true, false
 	memory.went(memory.now)
 	if meta.conductor == self.number then
-		meta.conductor, meta.conductor_is, meta['until'] = MEMBERS_NONE, '', 0
+		configs.end_office()
 	end
 	is_conductor = false
 	tell('5', self.number, 0, name)

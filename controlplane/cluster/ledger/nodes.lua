@@ -28,7 +28,7 @@ local function read_node(id)
 	end
 	local node = {id = id, key = key, changed = {}, kids = {}, f = f, taken = 0, people = 0}
 	for _, field in ipairs(node_numbers) do
-		node[field] = tonumber(f[field] or 0)
+		node[field] = number_of(f[field], 'n:' .. id, field)
 	end
 	for _, field in ipairs(node_flags) do
 		node[field] = f[field] == '1'
@@ -36,6 +36,14 @@ local function read_node(id)
 	node.parent_id, node.config = f.parent or '00000000', f.config or NONE16
 	node.threshold, node.floor = f.threshold or NONE16, f.floor or NONE16
 	node.crowded, node.words = f.crowded or NONE16, f.words or NO_WORDS
+	for _, field in ipairs({'threshold', 'floor', 'crowded'}) do
+		if #node[field] ~= 16 or match(node[field], '[^0-9a-f]') then
+			damaged('n:' .. id, field)
+		end
+	end
+	if not match(node.words, WORDS) then
+		damaged('n:' .. id, 'words')
+	end
 	node.stride = floor(STRIDE / max(1, node.weight))
 	nodes[id] = node
 	count_of_nodes = count_of_nodes + 1
@@ -64,6 +72,9 @@ local function record_of(line, visitor)
 	end
 	local version, state, session, key, expires, rest =
 		match(was, '^(%d+) (%d) (%x+) (%x+) (%d+)(.*)$')
+	if not version then
+		damaged('v:' .. line.id, visitor)
+	end
 	return {version = version, state = state, session = session, key = key,
 		expires = tonumber(expires), rest = rest, visitor = visitor}
 end

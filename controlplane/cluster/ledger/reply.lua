@@ -24,6 +24,10 @@ if meta.recovering == 0 then
 	meta.final = max(meta.final, least)
 end
 
+for i, line in ipairs(told) do
+	call('XADD', P .. 'news', 'MAXLEN', '=', NEWS_MAX, text(meta.news - #told + i) .. '-0', 'n', line)
+end
+
 local function news_since()
 	local news = {}
 	if cursor < max(meta.jumped, meta.news - NEWS_MAX) then

@@ -50,7 +50,7 @@ local function code()
 		if not is_known and meta.recovering == 1 then
 			return UNKNOWN
 		end
-		if not is_known and tonumber(call('HGET', counts, spent) or 0) >= uses then
+		if not is_known and number_of(call('HGET', counts, spent), 'o:' .. id, spent) >= uses then
 			return LAPSED
 		end
 		place = '1 ' .. visitor .. ' ' .. key .. ' ' .. is_gathered
@@ -173,6 +173,7 @@ local function view()
 		node.open and 1 or 0, is_conflict(node) and 1 or 0, node.to_rank}) do
 		counts[#counts + 1] = text(count)
 	end
+	counts[#counts + 1] = configs.others(node)
 	counts[#counts + 1] = match(node.words, WORDS) -- a newer conductor says more
 	counts[#counts + 1] = first_held(node)
 	counts[#counts + 1] = now < node.crowded_until and 1 or 0
@@ -185,14 +186,14 @@ end
 
 -- Which members have told all.
 function gatherings.whole(h)
-	local mask, told = NONE16, call('HGETALL', h)
+	local has_told, told = {}, call('HGETALL', h)
 	for i = 1, #told, 2 do
 		local n = tonumber(told[i])
-		if n and sub(told[i + 1], 18, 18) == '1' then
-			mask = bits.put(mask, n, true)
+		if n then
+			has_told[n] = sub(told[i + 1], 18, 18) == '1'
 		end
 	end
-	return mask
+	return bits.of(has_told)
 end
 
 -- Ids of all, from number `from` on; at least one item, which says who has told all.
@@ -281,7 +282,9 @@ local function restored()
 	if epoch ~= meta.epoch then
 		return REFUSED
 	end
-	meta.peers = bits.all(meta.peers, peers)
+	for n in pairs(bits.read(peers)) do
+		meta.peers[n] = true
+	end
 	self.restored = meta.epoch
 	memory.back(self.number)
 	return DONE

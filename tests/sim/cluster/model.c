@@ -121,6 +121,7 @@ static void forget(struct model *m, uint32_t number)
 	for (struct model_node *n = m->nodes; n < m->nodes + MODEL_NODES_MAX; n++) {
 		n->before += n->totals[number];
 		n->totals[number] = n->config[number] = n->slots[number].count = 0;
+		n->has_config[number] = false;
 		n->holds[number] = (struct model_hold){0};
 		n->last[number] = 0;
 	}

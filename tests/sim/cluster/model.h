@@ -88,6 +88,7 @@ struct model_node {
 	MODEL_LIST(uint64_t) came_keys; // that the conductor has not asked for
 	uint64_t admitted, directs, undone, ended, expired, came;
 	uint64_t totals[LEDGER_MEMBERS_MAX], before, config[LEDGER_MEMBERS_MAX];
+	bool has_config[LEDGER_MEMBERS_MAX];
 	uint64_t last[LEDGER_MEMBERS_MAX], counted; // last: slot told of
 	uint64_t drawn, gathering; // people, and ids of what is not drawn
 	uint64_t over; // number of the last gathering that is

@@ -63,12 +63,63 @@ static enum ledger_verdict slots(struct model *m, const struct ledger_entry *e)
 	return LEDGER_DONE;
 }
 
+static bool has_voted(const struct model *m, const struct model_node *line, uint32_t n)
+{
+	return m->members[n].is_live && line->has_config[n];
+}
+
+static uint32_t votes_for(const struct model *m, const struct model_node *line, uint64_t config)
+{
+	uint32_t votes = 0;
+	for (uint32_t n = 0; n < LEDGER_MEMBERS_MAX; n++)
+		votes += has_voted(m, line, n) && line->config[n] == config;
+	return votes;
+}
+
+// Lines that most have configured otherwise than member `number`.
+static uint32_t count_odd(const struct model *m, uint32_t number)
+{
+	uint32_t odd = 0;
+	for (const struct model_node *l = m->nodes; l < m->nodes + MODEL_NODES_MAX; l++) {
+		uint32_t most = 0;
+		for (uint32_t n = 0; l->id != 0 && l->is.is_line && n < LEDGER_MEMBERS_MAX; n++) {
+			const uint32_t votes =
+				has_voted(m, l, n) ? votes_for(m, l, l->config[n]) : 0;
+			most = votes > most ? votes : most;
+		}
+		odd += most > (has_voted(m, l, number) ? votes_for(m, l, l->config[number]) : 0);
+	}
+	return odd;
+}
+
+static bool is_odd(const struct model *m, uint32_t number)
+{
+	uint32_t live = 0, least = UINT32_MAX;
+	for (uint32_t n = 0; n < LEDGER_MEMBERS_MAX; n++) {
+		const uint32_t odd = m->members[n].is_live ? count_odd(m, n) : UINT32_MAX;
+		live += m->members[n].is_live;
+		least = odd < least ? odd : least;
+	}
+	return live > 2 && m->members[number].is_live && count_odd(m, number) > least;
+}
+
+static void end_office(struct model *m)
+{
+	m->conductor = LEDGER_MEMBERS_MAX;
+	m->conductor_is = m->until_ms = 0;
+	m->is_conductor = false;
+}
+
 static enum ledger_verdict config(struct model *m, const struct ledger_entry *e)
 {
 	struct model_node *line = model_line(m, e->line);
 	if (!line)
 		return LEDGER_UNKNOWN;
 	line->config[m->self] = e->config;
+	line->has_config[m->self] = true;
+	if (e->config != line->is.config && m->conductor != LEDGER_MEMBERS_MAX &&
+		is_odd(m, m->conductor))
+		end_office(m);
 	return LEDGER_DONE;
 }
 
@@ -86,6 +137,11 @@ static enum ledger_verdict elect(struct model *m, const struct ledger_entry *e)
 			     distance(m->raw_ms + LEDGER_LEASE_MS, m->until_ms) < LEDGER_LEASE_MS;
 	if (is_held && !is_same)
 		return LEDGER_REFUSED;
+	if (is_odd(m, m->self)) {
+		if (is_same)
+			end_office(m);
+		return LEDGER_REFUSED;
+	}
 	if (!is_held || !is_same) {
 		m->conductor = m->self;
 		m->conductor_is = incarnation;
@@ -104,10 +160,8 @@ static enum ledger_verdict goodbye(struct model *m, const struct ledger_entry *e
 	self->has_left = true;
 	self->is_live = false;
 	model_went(m, m->self_ms);
-	if (m->conductor == m->self) {
-		m->conductor = LEDGER_MEMBERS_MAX;
-		m->conductor_is = m->until_ms = 0;
-	}
+	if (m->conductor == m->self)
+		end_office(m);
 	m->is_conductor = false;
 	model_tell(m, "%d %u 0 %s", LEDGER_NEWS_MEMBER, m->self, self->name);
 	return LEDGER_DONE;

@@ -41,8 +41,33 @@ static int big(
 	return 0;
 }
 
-static const struct admin_command commands[] = {{"count", count_up}, {"big", big}};
+// One whose end comes later.
+static int begins(
+	void *context, unsigned count, const char *const *arguments, json_t **data, FILE *text)
+{
+	(void)context, (void)count, (void)arguments, (void)data;
+	fputs("begun", text);
+	return ADMIN_LATER;
+}
+
+static int ends = ADMIN_LATER;
+
+static int look(void *context, uint64_t began_us, json_t **data, FILE *text)
+{
+	(void)context, (void)data;
+	assert_true(began_us > 0);
+	if (ends != ADMIN_LATER)
+		fputs(ends ? "failed after all" : "not said", text);
+	return ends;
+}
+
+static const struct admin_command commands[] = {
+	{.name = "count", .function = count_up},
+	{.name = "big", .function = big},
+	{.name = "begin", .function = begins, .settled = look},
+};
 #define COUNT "{\"command\":\"count\"}\n"
+#define BEGIN "{\"command\":\"begin\"}\n"
 #define BIG "{\"command\":\"big\"}\n"
 
 static int set_up(void **state)
@@ -51,7 +76,7 @@ static int set_up(void **state)
 	snprintf(path, sizeof(path), "/tmp/test_admin.%d", getpid());
 	base = event_base_new();
 	handled = 0;
-	return admin_create(base, path, commands, 2, NULL, &admin);
+	return admin_create(base, path, commands, 3, NULL, &admin);
 }
 
 static int tear_down(void **state)
@@ -125,6 +150,35 @@ static void test_an_answer_outlives_the_end_of_sending(void **state)
 	assert_string_equal(heard(fd), "{\"status\":0,\"data\":1}\n");
 	assert_string_equal(heard(fd), "gone");
 	close(fd);
+}
+
+// Nothing is said before the end is known, and nothing else read of this client.
+static void test_a_command_that_ends_later(void **state)
+{
+	(void)state;
+	int fd = connect_client(), other = connect_client(), leaver = connect_client();
+	for (int ret = 0; ret <= 1; ret++) {
+		ends = ADMIN_LATER;
+		say(fd, BEGIN COUNT);
+		say(leaver, BEGIN);
+		usleep(3000 * ADMIN_SETTLE_MS);
+		turn();
+		char byte;
+		assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
+		say(other, COUNT);
+		assert_non_null(strstr(heard(other), "{\"status\":0,\"data\":"));
+		close(leaver);
+		ends = ret;
+		usleep(3000 * ADMIN_SETTLE_MS);
+		assert_non_null(strstr(heard(fd),
+			ret ? "{\"status\":1,\"text\":\"failed after "
+			      "all\"}\n{\"status\":0,\"data\":"
+			    : "{\"status\":0,\"text\":\"begun\"}\n{\"status\":0,\"data\":"));
+		leaver = connect_client();
+	}
+	close(fd);
+	close(other);
+	close(leaver);
 }
 
 static void test_who_leaves_in_between_harms_nobody(void **state)
@@ -230,7 +284,7 @@ static void test_a_left_behind_socket_is_replaced(void **state)
 {
 	(void)state;
 	struct admin *second;
-	assert_int_equal(admin_create(base, path, commands, 2, NULL, &second), 0);
+	assert_int_equal(admin_create(base, path, commands, 3, NULL, &second), 0);
 	int fd = connect_client();
 	say(fd, COUNT);
 	assert_string_equal(heard(fd), "{\"status\":0,\"data\":1}\n");
@@ -245,9 +299,9 @@ static void test_where_it_cannot_be(void **state)
 	char long_path[109];
 	memset(long_path, 'a', 108);
 	long_path[108] = '\0';
-	assert_int_equal(admin_create(base, long_path, commands, 2, NULL, &none), -ENAMETOOLONG);
+	assert_int_equal(admin_create(base, long_path, commands, 3, NULL, &none), -ENAMETOOLONG);
 	assert_int_equal(
-		admin_create(base, "/nonexistent/socket", commands, 2, NULL, &none), -ENOENT);
+		admin_create(base, "/nonexistent/socket", commands, 3, NULL, &none), -ENOENT);
 }
 
 int main(void)
@@ -257,6 +311,7 @@ int main(void)
 		STORY(test_only_the_owner_may_open_it),
 		STORY(test_commands_are_answered_in_order),
 		STORY(test_an_answer_outlives_the_end_of_sending),
+		STORY(test_a_command_that_ends_later),
 		STORY(test_who_leaves_in_between_harms_nobody),
 		STORY(test_one_answer_at_a_time),
 		STORY(test_line_length),

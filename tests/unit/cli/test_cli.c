@@ -53,7 +53,8 @@ static int drain(
 	return 0;
 }
 
-static const struct admin_command commands[] = {{"show", show}, {"room", room}, {"drain", drain}};
+static const struct admin_command commands[] = {{.name = "show", .function = show},
+	{.name = "room", .function = room}, {.name = "drain", .function = drain}};
 
 static int run(const char *path, struct config *config)
 {

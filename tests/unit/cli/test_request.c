@@ -46,8 +46,9 @@ static int quiet(
 	return 0;
 }
 
-static const struct admin_command commands[] = {
-	{"echo", echo}, {"fails", fails}, {"says", says}, {"quiet", quiet}};
+static const struct admin_command commands[] = {{.name = "echo", .function = echo},
+	{.name = "fails", .function = fails}, {.name = "says", .function = says},
+	{.name = "quiet", .function = quiet}};
 
 #define REFUSED(why) "{\"status\":1,\"text\":\"" why "\"}\n"
 #define NO_COMMAND \
@@ -82,12 +83,14 @@ static const struct line_case {
 		REFUSED("too many arguments")},
 };
 
+static struct request_later later;
+
 static void test_lines(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *answer = request_answer(
-			commands, 4, (void *)"it", cases[i].line, strlen(cases[i].line));
+			commands, 4, (void *)"it", cases[i].line, strlen(cases[i].line), &later);
 		print_message("%s\n", cases[i].line);
 		assert_string_equal(answer, cases[i].answer);
 		free(answer);
@@ -103,7 +106,7 @@ static void test_argument_count(void **state)
 		for (unsigned i = 1; i < count; i++)
 			len += snprintf(line + len, sizeof(line) - len, ",\"a\"");
 		len += snprintf(line + len, sizeof(line) - len, "]}");
-		char *answer = request_answer(commands, 4, NULL, line, len);
+		char *answer = request_answer(commands, 4, NULL, line, len, &later);
 		assert_int_equal(
 			strncmp(answer, "{\"status\":0", 11) == 0, count == ADMIN_ARGUMENTS_MAX);
 		free(answer);
@@ -116,7 +119,7 @@ static void test_nesting(void **state)
 	(void)state;
 	static char line[ADMIN_LINE_BYTES_MAX];
 	memset(line, '[', sizeof(line));
-	char *answer = request_answer(commands, 4, NULL, line, sizeof(line));
+	char *answer = request_answer(commands, 4, NULL, line, sizeof(line), &later);
 	assert_string_equal(answer, REFUSED("not JSON"));
 	free(answer);
 }

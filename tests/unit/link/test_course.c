@@ -12,7 +12,7 @@
 
 #define MS UINT64_C(1000)
 
-// Letters: b begin, t told, c connected, g greeted, f failed.
+// Letters: b begin, t told, c connected, g greeted, s served, d doubted, f failed.
 static void play(struct link_course *course, const char *letters, uint64_t now_us)
 {
 	for (const char *c = letters; *c; c++) {
@@ -24,6 +24,10 @@ static void play(struct link_course *course, const char *letters, uint64_t now_u
 			link_course_connected(course);
 		else if (*c == 'g')
 			link_course_greeted(course);
+		else if (*c == 's')
+			link_course_served(course);
+		else if (*c == 'd')
+			link_course_doubted(course);
 		else
 			link_course_failed(course);
 	}
@@ -45,15 +49,19 @@ static void test_moves(void **state)
 		{0, "bf", LINK_COURSE_RESTING, 0, 1},
 		{0, "bcf", LINK_COURSE_RESTING, 0, 1},
 		{0, "bcgf", LINK_COURSE_RESTING, 0, 0},
-		{0, "bfbfbcg", LINK_COURSE_READY, 0, 0},
+		{0, "bfbfbcg", LINK_COURSE_READY, 0, 2},
+		{0, "bfbfbcgs", LINK_COURSE_READY, 0, 0},
 		{0, "bcgfbf", LINK_COURSE_RESTING, 0, 1},
+		{0, "bcgdf", LINK_COURSE_RESTING, 0, 1},
+		{0, "bcgdfbcgdf", LINK_COURSE_RESTING, 0, 2}, // greeted each time, and no use
+		{0, "bcgdfbcgsf", LINK_COURSE_RESTING, 0, 0},
 		{3, "b", LINK_COURSE_ASKING, 0, 0},
 		{3, "bt", LINK_COURSE_CONNECTING, 0, 0},
 		{3, "btcg", LINK_COURSE_READY, 0, 0},
 		{3, "bf", LINK_COURSE_RESTING, 1, 1},
 		{3, "bfbtf", LINK_COURSE_RESTING, 2, 2},
 		{3, "bfbfbf", LINK_COURSE_RESTING, 0, 3},
-		{3, "bfbtcgf", LINK_COURSE_RESTING, 1, 0}, // the one that was right
+		{3, "bfbtcgsf", LINK_COURSE_RESTING, 1, 0}, // the one that was right
 		{1, "bfbf", LINK_COURSE_RESTING, 0, 2},
 	};
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {

@@ -310,6 +310,29 @@ static void test_drop(void **state)
 	redis_stop(redis);
 }
 
+// Who can be greeted, and is not believed, is not asked all the time.
+static void test_drops_in_a_row(void **state)
+{
+	(void)state;
+	pid_t redis = redis_start("a", 0, NULL);
+	struct config_store store = owner_socket("a");
+	struct owner owner;
+	uint32_t ms = 0;
+	owner_init(&owner, &store, NULL, 0);
+	for (uint32_t i = 1; i <= 7; i++) {
+		ms = owner_wait(&owner, &owner.ready, i);
+		link_drop(owner.link, "not believed");
+		link_drop(owner.link, "said twice, counted once");
+	}
+	assert_in_range(ms, 370, 600);
+	owner_wait(&owner, &owner.ready, 8);
+	owner_batch(&owner, "sluice:t:1", "good"); // and from then on it is
+	link_drop(owner.link, "once");
+	assert_true(owner_wait(&owner, &owner.ready, 9) < 200);
+	owner_fini(&owner);
+	redis_stop(redis);
+}
+
 static void test_warnings(void **state)
 {
 	(void)state;
@@ -495,6 +518,7 @@ int main(void)
 		cmocka_unit_test(test_replica),
 		cmocka_unit_test(test_names_and_db),
 		cmocka_unit_test(test_drop),
+		cmocka_unit_test(test_drops_in_a_row),
 		cmocka_unit_test(test_warnings),
 		cmocka_unit_test(test_failover),
 		cmocka_unit_test(test_user_of_the_manual),
