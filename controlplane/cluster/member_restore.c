@@ -1,8 +1,8 @@
 // Restore: an epoch of the ledger begins when it has lost writes, and each reply tells which it is.
 //
 // What is known (member_known.h) is queued whole; the queue is also what carries grants of a time
-// when the ledger could not be asked, and ends. It goes out a part a batch. LEDGER_RESTORED stands
-// in the first batch behind the last of it, or with it: a batch is taken in order.
+// when the ledger could not be asked, and ends. It goes out a part a batch. LEDGER_RESTORED is in a
+// batch behind the last of it: of a line that the ledger did not know, all is said again.
 
 #include "controlplane/cluster/member_restore.h"
 
@@ -82,11 +82,23 @@ void member_restore_put(struct member *m)
 		m->is_records_put = m->seams.restore(m->seams.ctx);
 }
 
+// Whether this batch writes something back.
+static bool writes_back(const struct member_inside_batch *batch)
+{
+	for (uint32_t i = 0; i < batch->is.count; i++) {
+		if (batch->sources[i] == MEMBER_INSIDE_KNOWN ||
+			batch->sources[i] == MEMBER_INSIDE_RESTORE)
+			return true;
+	}
+	return false;
+}
+
 void member_restore_put_end(struct member *m)
 {
 	if (m->restoring != MEMBER_INSIDE_RESTORING || m->now_ms < m->unknown_ms ||
 		m->restore_line < m->line_count || !m->is_records_put ||
-		m->records->sent < m->records->count || member_known_unsaid_count(&m->known) > 0)
+		m->records->sent < m->records->count || member_known_unsaid_count(&m->known) > 0 ||
+		writes_back(m->batch))
 		return;
 	for (uint32_t i = 0; i < m->line_count; i++) {
 		const struct member_inside_line *line = &m->lines[i];
