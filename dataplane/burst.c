@@ -162,7 +162,10 @@ void burst_offer(struct worker *w, struct conn *conn, struct span data)
 	struct span input = kept ? (struct span){kept->at, kept->bytes} : data;
 	uint32_t scanned = kept ? kept->scanned : 0;
 	enum http_result result = read_head(w, conn, input, kept, &scanned);
-	if (result == HTTP_MORE) {
+	if (result == HTTP_MORE && kept && kept->bytes == w->conns.kept_max) {
+		inside_count(w, COUNTER_pipeline_full);
+		act_refuse(w, conn, 431);
+	} else if (result == HTTP_MORE) {
 		wait_for_more(w, conn, kept ? (struct span){0} : data, scanned);
 	} else if (result != HTTP_OK) {
 		refuse(w, conn, input, result);

@@ -235,8 +235,7 @@ void client_discard(struct worker *w, struct conn *conn)
 {
 	conn_set_state(conn, CONN_DISCARD);
 	conn_leave(&w->conns, conn, CONN_IDLE);
-	if (conn->kept)
-		conn_drop(&w->conns, conn, conn_kept(&w->conns, conn)->bytes);
+	conn_drop_kept(&w->conns, conn);
 	if (conn->has_ended) {
 		client_close(w, conn, false);
 		return;

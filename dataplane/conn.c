@@ -69,10 +69,8 @@ void conn_give(struct conn_table *table, struct conn *conn)
 {
 	assert(conn->deadline.slot == TIMERS_UNLINKED);
 	conn_leave(table, conn, (enum conn_list)conn->list);
-	if (conn->kept)
-		buffers_give(table->buffers, conn->kept);
+	conn_drop_kept(table, conn);
 	conn_end_errand(table, conn);
-	conn->kept = 0;
 	conn->stream = NULL;
 	conn_set_state(conn, CONN_FREE);
 	conn->next = table->free;
@@ -145,40 +143,94 @@ struct conn *conn_of(const struct conn_table *table, uint32_t index, uint32_t ge
 	return conn->state != CONN_FREE && conn->generation == generation ? conn : NULL;
 }
 
+static struct conn_kept *kept_at(const struct conn_table *table, uint32_t buffer)
+{
+	return (struct conn_kept *)buffers_at(table->buffers, buffer);
+}
+
+// The last buffer, or one more if that is full. NULL: there may be none, or is none left.
+static struct conn_kept *kept_with_room(struct conn_table *table, struct conn *conn)
+{
+	uint32_t *link = &conn->kept;
+	struct conn_kept *last = NULL;
+	for (uint32_t i = 0; *link; i++) {
+		last = kept_at(table, *link);
+		if (!last->next && last->bytes < table->kept_max)
+			return last;
+		if (!last->next && i + 1 == CONN_KEPT_BUFFERS)
+			return NULL;
+		link = &last->next;
+	}
+	if (!(*link = buffers_take(table->buffers)))
+		return NULL;
+	last = kept_at(table, *link);
+	*last = (struct conn_kept){0};
+	return last;
+}
+
+static uint32_t kept_add(const struct conn_table *table, struct conn_kept *kept, struct span data)
+{
+	const uint32_t room = table->kept_max - kept->bytes;
+	const uint32_t bytes = data.len < room ? (uint32_t)data.len : room;
+	memcpy(kept->at + kept->bytes, data.at, bytes);
+	kept->bytes += bytes;
+	return bytes;
+}
+
 bool conn_keep(struct conn_table *table, struct conn *conn, struct span data)
 {
 	assert(data.len > 0);
-	struct conn_kept *kept = conn_kept(table, conn);
-	if ((kept ? kept->bytes : 0) + data.len > table->kept_max)
-		return false;
-	if (!kept) {
-		conn->kept = buffers_take(table->buffers);
-		if (!conn->kept)
+	while (data.len > 0) {
+		struct conn_kept *kept = kept_with_room(table, conn);
+		if (!kept)
 			return false;
-		kept = conn_kept(table, conn);
-		*kept = (struct conn_kept){0};
+		data = span_from(data, kept_add(table, kept, data));
 	}
-	memcpy(kept->at + kept->bytes, data.at, data.len);
-	kept->bytes += (uint32_t)data.len;
 	return true;
+}
+
+static void kept_take(struct conn_kept *kept, uint32_t bytes)
+{
+	assert(bytes <= kept->bytes);
+	kept->bytes -= bytes;
+	memmove(kept->at, kept->at + bytes, kept->bytes);
+}
+
+static void kept_give(struct conn_table *table, uint32_t *link)
+{
+	const uint32_t buffer = *link;
+	*link = kept_at(table, buffer)->next;
+	buffers_give(table->buffers, buffer);
 }
 
 void conn_drop(struct conn_table *table, struct conn *conn, uint32_t bytes)
 {
-	struct conn_kept *kept = conn_kept(table, conn);
-	if (!kept) {
+	if (!conn->kept) {
 		assert(bytes == 0);
 		return;
 	}
-	assert(bytes <= kept->bytes);
-	kept->bytes -= bytes;
-	kept->scanned = 0;
-	if (kept->bytes > 0) {
-		memmove(kept->at, kept->at + bytes, kept->bytes);
-		return;
+	kept_take(kept_at(table, conn->kept), bytes);
+	kept_at(table, conn->kept)->scanned = 0;
+	for (uint32_t *link = &conn->kept; *link;) {
+		struct conn_kept *kept = kept_at(table, *link);
+		if (kept->next) {
+			struct conn_kept *next = kept_at(table, kept->next);
+			kept_take(
+				next, kept_add(table, kept, (struct span){next->at, next->bytes}));
+			if (next->bytes == 0)
+				kept_give(table, &kept->next);
+		}
+		if (kept->bytes == 0)
+			kept_give(table, link);
+		else
+			link = &kept->next;
 	}
-	buffers_give(table->buffers, conn->kept);
-	conn->kept = 0;
+}
+
+void conn_drop_kept(struct conn_table *table, struct conn *conn)
+{
+	while (conn->kept)
+		kept_give(table, &conn->kept);
 }
 
 struct conn_errand *conn_begin_errand(struct conn_table *table, struct conn *conn)

@@ -5,7 +5,7 @@
 // body was read: sending side shut, the rest thrown away) → gone.
 //
 //   struct conn         one cache line: all that an idle connection is
-//   struct conn_kept    bytes that must outlive the turn, in a buffer of the pool: an incomplete
+//   struct conn_kept    bytes that must outlive the turn, in buffers of the pool: an incomplete
 //                       head, a parked request, pipelined bytes
 //   struct conn_errand  a request while an origin answers it, from a pool
 //
@@ -52,7 +52,7 @@ struct conn {
 	uint32_t generation; // counts the lives of this struct and the claims made in each; never 0
 			     // while in use
 	uint32_t next, previous; // on its list: indices. Of a free one: index + 1 of the next free
-	uint32_t kept; // buffer of its struct conn_kept; 0: there are no such bytes
+	uint32_t kept; // first buffer of its struct conn_kept; 0: there are no such bytes
 	uint32_t errand; // index + 1 of its struct conn_errand; 0: none
 	uint32_t state : 3; // enum conn_state
 	uint32_t list : 2; // enum conn_list
@@ -68,11 +68,17 @@ struct conn {
 } __attribute__((aligned(64)));
 static_assert(sizeof(struct conn) == 64, "one cache line");
 
+// One buffer of them. All but the last are full, so a head that is in is in the first.
 struct conn_kept {
+	uint32_t next; // buffer; 0: it is the last
 	uint32_t bytes;
 	uint32_t scanned; // of those, looked at without finding the end of the head
 	char at[];
 };
+
+// More than comes when a stream has been paused: of an io_uring receive up to 32 buffers, twice,
+// and a TLS record.
+#define CONN_KEPT_BUFFERS 24u
 
 // What must be known of a request when its answer comes. The exchange's calls know only this.
 struct conn_errand {
@@ -107,7 +113,7 @@ struct conn_table {
 	struct conn_errand *free_errand;
 	struct conn_errand sessions; // list head of the errands that a session's end may cut
 	struct buffers *buffers; // of what is kept
-	uint32_t kept_max; // bytes that one connection may keep
+	uint32_t kept_max; // bytes of one buffer of what is kept
 };
 
 struct conn_plan {
@@ -152,18 +158,22 @@ static inline uint32_t conn_index(const struct conn_table *table, const struct c
 }
 struct conn *conn_of(const struct conn_table *table, uint32_t index, uint32_t generation);
 
-// What the connection has kept; NULL: nothing. Valid until it keeps or drops.
+// The first buffer of what the connection has kept; NULL: nothing. Valid until it keeps or drops.
 static inline struct conn_kept *conn_kept(const struct conn_table *table, const struct conn *conn)
 {
 	return conn->kept ? (struct conn_kept *)buffers_at(table->buffers, conn->kept) : NULL;
 }
 
-// Keep `data`, not empty, behind what is kept. Returns false if no buffer is left or it would not
-// fit.
+// Keep `data`, not empty, behind what is kept. Returns false if that takes more than
+// CONN_KEPT_BUFFERS, or no buffer is left; then a part of it may be kept.
 bool conn_keep(struct conn_table *table, struct conn *conn, struct span data);
 
-// Drop the first `bytes` of what is kept; the buffer goes back when nothing is left.
+// Drop the first `bytes` of its first buffer, which is filled from those behind it; a buffer goes
+// back when nothing is left in it.
 void conn_drop(struct conn_table *table, struct conn *conn, uint32_t bytes);
+
+// Drop all.
+void conn_drop_kept(struct conn_table *table, struct conn *conn);
 
 // The errand of a connection; NULL: none.
 static inline struct conn_errand *conn_errand(

@@ -162,6 +162,21 @@ static struct span kept_span(const struct worker *w, const struct conn *conn)
 	return kept ? (struct span){kept->at, kept->bytes} : (struct span){0};
 }
 
+// Of what is kept the exchange has taken `taken` bytes: hand over more, until it takes no more.
+// Returns false if the connection is gone.
+static bool pass_kept(struct worker *w, struct conn *conn, struct exchange *exchange, size_t taken)
+{
+	for (;;) {
+		const bool was_all = taken > 0 && taken == kept_span(w, conn).len;
+		conn_drop(&w->conns, conn, (uint32_t)taken);
+		if (!was_all || !conn->kept || conn->state != CONN_EXCHANGE)
+			return true;
+		taken = exchange_client_data(exchange, kept_span(w, conn));
+		if (conn->state == CONN_FREE || conn->state == CONN_DISCARD)
+			return false;
+	}
+}
+
 // Hand over the bytes after the head: those of the body are the exchange's, the rest is kept.
 static void pass_rest(struct worker *w, struct item *item)
 {
@@ -176,9 +191,9 @@ static void pass_rest(struct worker *w, struct item *item)
 	size_t taken = rest.len > 0 ? exchange_client_data(exchange, rest) : 0;
 	if (conn->state == CONN_FREE || conn->state == CONN_DISCARD)
 		return;
-	if (item->is_kept)
-		conn_drop(&w->conns, conn, (uint32_t)taken);
-	else if (!client_keep_rest(w, conn, span_from(rest, taken)))
+	if (!item->is_kept && !client_keep_rest(w, conn, span_from(rest, taken)))
+		return;
+	if (item->is_kept && !pass_kept(w, conn, exchange, taken))
 		return;
 	if (conn->state == CONN_HEAD)
 		end_kept(w, conn); // it has ended already
@@ -287,13 +302,12 @@ static void on_tunnelled(void *user)
 	struct exchange *exchange = errand->exchange;
 	struct worker *w = errand->worker;
 	struct conn *conn = errand->conn;
-	struct span kept = kept_span(w, conn);
-	if (kept.len == 0)
+	if (!conn->kept)
 		return;
-	exchange_client_data(exchange, kept);
-	if (conn->state != CONN_EXCHANGE)
+	const size_t taken = exchange_client_data(exchange, kept_span(w, conn));
+	if (conn->state != CONN_EXCHANGE || !pass_kept(w, conn, exchange, taken) ||
+		conn->state != CONN_EXCHANGE)
 		return;
-	conn_drop(&w->conns, conn, (uint32_t)kept.len);
 	if (conn->has_ended)
 		exchange_client_eof(exchange);
 }

@@ -139,9 +139,10 @@ static inline void stream_close(struct stream_driver *d, struct stream *s, bool 
 	d->ops->close(d, s, reset);
 }
 
-// Stop reading, so that the peer's window fills. Data already received may still arrive as events:
-// at most a few buffers; the caller must take them. Pausing twice, or resuming what is not paused,
-// changes nothing. That the peer is gone may go unnoticed until the stream is resumed or written.
+// Stop reading, so that the peer's window fills. Data already received may still arrive as events
+// (of io_uring as many as two receives bring, 64 buffers); the caller must take them. Pausing
+// twice, or resuming what is not paused, changes nothing. That the peer is gone may go unnoticed
+// until the stream is resumed or written.
 static inline void stream_pause(struct stream_driver *d, struct stream *s)
 {
 	d->ops->pause(d, s);

@@ -1,6 +1,8 @@
 """Goal: visitors come over TLS, and what is true of them in plain is true of them there."""
+import concurrent.futures
 import contextlib
 import json
+import signal
 import socket
 import ssl
 import subprocess
@@ -185,15 +187,26 @@ def test_bodies_both_ways(secured, authority, origin):
         assert origin.seen[-1]["body"] == body
 
 
-def test_a_body_behind_a_request_that_waits_for_control(secured, authority, origin):
+@pytest.mark.parametrize("is_secure", [False, True], ids=["plain", "tls"])
+def test_a_body_behind_a_request_that_waits_for_control(secured, authority, origin, is_secure):
+    """All of the body that the network holds is there when the worker comes to read the head."""
     one = secured(rooms=[room(session="10s", sliding=True)])
     body = bytes(range(256)) * (4 << 10)
-    with browser(one, authority) as first:
+    url = one.url("") if is_secure else one.sluice.url("")
+    with httpx.Client(base_url=url, verify=authority.client(), headers=BROWSER,
+                      timeout=30) as first, \
+            concurrent.futures.ThreadPoolExecutor() as pool:
         first.get("/derby/")
-        for _ in range(2):
-            time.sleep(5.7)  # the second half of 10 to 11 s: the pass is renewed first
-            assert first.post("/derby/upload", content=body).text != "shop:none\n"
-            assert origin.seen[-1]["body"] == body
+        time.sleep(5.7)  # the second half of 10 to 11 s: the pass is renewed first
+        first.get("/.sluice/health")
+        one.sluice.process.send_signal(signal.SIGSTOP)
+        try:
+            post = pool.submit(first.post, "/derby/upload", content=body)
+            time.sleep(0.5)
+        finally:
+            one.sluice.process.send_signal(signal.SIGCONT)
+        assert post.result(30).text != "shop:none\n"
+        assert origin.seen[-1]["body"] == body
 
 
 def test_a_slow_reader_stops_the_origin(secured, authority):

@@ -14,7 +14,7 @@
 #define RESERVE 2u
 #define ALL (SERVED + RESERVE)
 #define ERRANDS 3u
-#define BUFFERS 5u
+#define BUFFERS 40u
 #define KEPT_MAX 100u
 
 static struct conn_table table;
@@ -118,27 +118,73 @@ static void test_lists_as_their_twins(void **state)
 static void test_kept_at_the_limit(void **state)
 {
 	(void)state;
+	static char bytes[CONN_KEPT_BUFFERS * KEPT_MAX + 1];
 	struct stream stream;
-	char bytes[KEPT_MAX + 1];
 	struct conn *conn = conn_take(&table, &stream);
-	memset(bytes, 'a', sizeof(bytes));
 	assert_null(conn_kept(&table, conn));
-	assert_false(conn_keep(&table, conn, (struct span){bytes, KEPT_MAX + 1}));
-	assert_int_equal(buffers_taken(table.buffers), 0);
-	assert_true(conn_keep(&table, conn, (struct span){bytes, KEPT_MAX - 1}));
+	assert_true(conn_keep(&table, conn, (struct span){bytes, sizeof(bytes) - 2}));
 	assert_true(conn_keep(&table, conn, SPAN("z")));
+	assert_int_equal(buffers_taken(table.buffers), CONN_KEPT_BUFFERS);
 	assert_false(conn_keep(&table, conn, SPAN("z")));
-	conn_kept(&table, conn)->scanned = 50;
-	conn_drop(&table, conn, KEPT_MAX - 1);
-	assert_int_equal(conn_kept(&table, conn)->bytes, 1);
-	assert_int_equal(conn_kept(&table, conn)->scanned, 0);
-	assert_int_equal(conn_kept(&table, conn)->at[0], 'z');
-	conn_drop(&table, conn, 1);
-	assert_null(conn_kept(&table, conn));
+	conn_drop_kept(&table, conn);
+	assert_false(conn_keep(&table, conn, (struct span){bytes, sizeof(bytes)}));
+	conn_give(&table, conn);
 	assert_int_equal(buffers_taken(table.buffers), 0);
 	for (unsigned i = 0; i <= BUFFERS; i++)
 		assert_int_equal(
 			conn_keep(&table, conn_take(&table, &stream), SPAN("a")), i < BUFFERS);
+}
+
+static void test_a_head_is_in_the_first_buffer(void **state)
+{
+	(void)state;
+	struct stream stream;
+	char bytes[KEPT_MAX];
+	struct conn *conn = conn_take(&table, &stream);
+	memset(bytes, 'a', sizeof(bytes));
+	assert_true(conn_keep(&table, conn, (struct span){bytes, KEPT_MAX - 1}));
+	assert_true(conn_keep(&table, conn, SPAN("zyx")));
+	assert_int_equal(buffers_taken(table.buffers), 2);
+	conn_kept(&table, conn)->scanned = 50;
+	conn_drop(&table, conn, KEPT_MAX - 1);
+	assert_int_equal(conn_kept(&table, conn)->bytes, 3);
+	assert_int_equal(conn_kept(&table, conn)->scanned, 0);
+	assert_memory_equal(conn_kept(&table, conn)->at, "zyx", 3);
+	assert_int_equal(buffers_taken(table.buffers), 1);
+	conn_drop(&table, conn, 3);
+	assert_null(conn_kept(&table, conn));
+	assert_int_equal(buffers_taken(table.buffers), 0);
+	conn_drop(&table, conn, 0);
+}
+
+// Against one piece of memory: what is kept at random is dropped in the same order.
+static void test_kept_is_what_came(void **state)
+{
+	(void)state;
+	static char came[CONN_KEPT_BUFFERS * KEPT_MAX];
+	struct stream stream;
+	struct conn *conn = conn_take(&table, &stream);
+	size_t count = 0;
+	srand(7);
+	for (unsigned step = 0; step < 20000; step++) {
+		const size_t room = sizeof(came) - count;
+		const size_t add = (size_t)rand() % (3 * KEPT_MAX) + 1;
+		if (rand() % 2 && add <= room) {
+			for (size_t i = 0; i < add; i++)
+				came[count + i] = (char)rand();
+			assert_true(conn_keep(&table, conn, (struct span){came + count, add}));
+			count += add;
+		}
+		const struct conn_kept *kept = conn_kept(&table, conn);
+		const uint32_t first = kept ? kept->bytes : 0;
+		assert_int_equal(first, count < KEPT_MAX ? count : KEPT_MAX);
+		assert_memory_equal(kept ? kept->at : came, came, first);
+		const uint32_t drop = (uint32_t)rand() % (first + 1);
+		conn_drop(&table, conn, drop);
+		count -= drop;
+		memmove(came, came + drop, count);
+		assert_int_equal(buffers_taken(table.buffers), (count + KEPT_MAX - 1) / KEPT_MAX);
+	}
 }
 
 static void test_errands_at_the_limit(void **state)
@@ -174,6 +220,8 @@ int main(void)
 		TEST(test_all_are_taken_once),
 		TEST(test_lists_as_their_twins),
 		TEST(test_kept_at_the_limit),
+		TEST(test_a_head_is_in_the_first_buffer),
+		TEST(test_kept_is_what_came),
 		TEST(test_errands_at_the_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
