@@ -492,7 +492,25 @@ static int change_code(struct control *c, const struct control_room *lane, const
 		audit(c, line);
 	}
 	*data = show_code(c, lane, &code);
-	return 0;
+	const int ret = c->appliance ? appliance_code_ask(c, lane->line_id, &code) : 0;
+	if (ret < 0)
+		fprintf(text, ret == -EBUSY ? "another code is being asked about; try again\n"
+					    : "the cluster's store is away, which counts uses\n");
+	return ret < 0 ? FAILED : c->appliance ? ADMIN_LATER : 0;
+}
+
+static int settle_code(void *context, uint64_t began_us, json_t **data, FILE *text)
+{
+	uint64_t used;
+	const int ret = appliance_code_asked(context, &used);
+	(void)began_us;
+	if (ret == -EAGAIN)
+		return ADMIN_LATER;
+	if (ret < 0)
+		fprintf(text, "the cluster's store, which counts uses, does not answer\n");
+	else
+		json_object_set_new(*data, "used", json_integer((json_int_t)used));
+	return ret < 0 ? FAILED : 0;
 }
 
 static int command_lane(
@@ -536,7 +554,7 @@ int commands_create(struct control *c)
 		{.name = "secrets", .function = command_secrets, .settled = settle_shared},
 		{.name = "ticket", .function = command_ticket},
 		{.name = "draw", .function = command_draw},
-		{.name = "lane", .function = command_lane}};
+		{.name = "lane", .function = command_lane, .settled = settle_code}};
 	const char *path = state_path(c->state, STATE_ADMIN);
 	int ret = admin_create(
 		c->base, path, commands, sizeof(commands) / sizeof(commands[0]), c, &c->admin);

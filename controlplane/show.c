@@ -146,7 +146,9 @@ static void set_doors(json_t *all, const struct control_room *room)
 static void set_codes(json_t *all, const struct control *c, const struct control_room *lane)
 {
 	const struct codes_list *list = codes_lists_of(c->codes_lists, lane->lane);
-	const struct codes_view used = codes_look(c->codes, lane->line_id);
+	struct codes_view used = codes_look(c->codes, lane->line_id);
+	if (c->appliance)
+		used = (struct codes_view){(uint32_t)lane->codes_used, lane->code_uses};
 	set(all, "codes", list ? number(codes_list_count(list)) : json_null());
 	set(all, "code_uses", list ? number(codes_list_uses_total(list)) : json_null());
 	set(all, "codes_used", number(used.codes));

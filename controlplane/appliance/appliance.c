@@ -154,8 +154,9 @@ static bool seam_restore(void *ctx)
 {
 	struct control *c = ctx;
 	const struct appliance *a = c->appliance;
-	return shared_restore(a->shared) && !a->is_code_due && !a->is_code_asked &&
-	       !a->is_code_unknown && appliance_draws_are_restored(c);
+	const bool are_codes_told =
+		!a->is_code_due && !a->is_code_asked && (!a->is_code_unknown || a->is_code_late);
+	return shared_restore(a->shared) && are_codes_told && appliance_draws_are_restored(c);
 }
 
 static uint32_t seam_offer(void *ctx, struct ledger_entry *entries, uint32_t max)

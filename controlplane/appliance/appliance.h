@@ -14,6 +14,7 @@
 
 #include "controlplane/control.h"
 #include "controlplane/engine.h"
+#include "dataplane/gate/code.h"
 
 #define APPLIANCE_WAIT_MS 5000u // at start, for the ledger, if enough is known without it
 #define APPLIANCE_TAKEN_MS 2000u // for what is shared
@@ -70,6 +71,12 @@ int appliance_shared(const struct control *c, uint64_t began_us);
 // Commands. As of secrets.h.
 int appliance_rotate(struct control *c, uint64_t ttl_s, uint64_t now_s);
 int appliance_revoke(struct control *c, uint8_t id, uint64_t now_s);
+
+// How often a code was used, on whichever appliance: ask, then ask for the answer until it is
+// there. Return 0 or -errno: -EAGAIN the store is away, or not yet; -EBUSY somebody else asks;
+// -ETIMEDOUT.
+int appliance_code_ask(struct control *c, uint32_t lane_id, const struct code_digest *code);
+int appliance_code_asked(const struct control *c, uint64_t *used);
 
 // Draws: the gatherings that all have told; before lines are taken. How the cluster stands; before
 // each turn of them. And that the salt a command named was used.

@@ -24,7 +24,7 @@ static void take_turn(
 	static struct claim others[CLAIMS_TURN_MAX];
 	struct appliance *a = c->appliance;
 	const uint32_t room = member_room(a->member);
-	appliance_code_look(a, now_ms);
+	appliance_code_look(c, now_ms);
 	count = appliance_take_links(
 		c, claims, count, others, room < CLAIMS_TURN_MAX ? room : CLAIMS_TURN_MAX, now_ms);
 	if (count > 0)

@@ -112,8 +112,8 @@ static bool read_view(struct ledger_wire_reader *r, struct ledger_view *view)
 	       read_number(r, &view->expired_total) && read_number(r, &view->lost) &&
 	       ledger_field_number32(r, &view->people) && ledger_field_flag(r, &view->is_open) &&
 	       ledger_field_flag(r, &view->is_conflict) && read_number(r, &view->threshold_rank) &&
-	       ledger_field_hex16(r, &view->otherwise) &&
-	       read_words(r, &view->words) && ledger_field_hex16(r, &view->first_held) &&
+	       ledger_field_hex16(r, &view->otherwise) && read_words(r, &view->words) &&
+	       ledger_field_hex16(r, &view->first_held) &&
 	       ledger_field_flag(r, &view->is_crowded) && ledger_field_number32(r, &view->rated) &&
 	       ledger_field_number32(r, &view->all_left) &&
 	       ledger_field_number32(r, &view->direct_left) &&

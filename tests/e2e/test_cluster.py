@@ -415,6 +415,27 @@ def test_a_code_is_used_up_on_all(cluster):
     assert third.code("K2M9-XW7P", a).status_code == 200
     assert newcomer(cluster).code("K2M9-XW7P", b).json()["reason"] == "code_spent"
     assert len({token(one.ticket)["key"] for one in (first, second, third)}) == 3
+    for sluice in cluster.all():  # what all have used, on each
+        said = {code: json.loads(sluice.cli("lane", "code", "coded/fans", code, "--json").stdout)
+                for code in ("7GQX-4TRM", "K2M9-XW7P", "AAAA-BBBB")}
+        assert [said[code]["used"] for code in said] == [1, 2, 0], said
+        wait_for(lambda: (view := sluice.show("room", "coded/fans"))["codes_used"] == 2
+                 and view["code_uses_made"] == 3, 4, otherwise=sluice.read_log)
+
+
+def test_codes_of_a_store_that_is_emptied(cluster):
+    """Again and again, at any moment of a conductor's: codes are answered, and what was used is."""
+    for i in range(6):
+        time.sleep(0.13 * i)
+        epoch = cluster.all()[0].show("cluster")["epoch"]
+        cluster.redis.say("FLUSHALL")
+        wait_for(lambda: all(s.show("cluster")["epoch"] > epoch
+                             and not s.show("cluster")["recovering"] for s in cluster.all()),
+                 15, 0.05, otherwise=cluster.describe)
+        for code in ("7GQX-4TRM", "K2M9-XW7P"):
+            answer = wait_for(lambda: (a := newcomer(cluster).code(code)).status_code != 503 and a,
+                              5, 0.2, otherwise=cluster.describe)
+            assert answer.json()["reason"] == "code_spent"
 
 
 def test_the_store_has_lost_all(cluster):

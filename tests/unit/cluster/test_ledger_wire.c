@@ -269,7 +269,9 @@ static const struct {
 	{"1 0", false},
 	{"18 10", true},
 	{VIEW "1 0 7 0000000000000005 " WORDS "ffffffffffffffff 0 4294967295 2 3 ", true},
-	{VIEW "1 0 7 0000000000000005 " WORDS "ffffffffffffffff 1 0 0 0 00000000000000ab00000000000000cd", true},
+	{VIEW "1 0 7 0000000000000005 " WORDS
+	      "ffffffffffffffff 1 0 0 0 00000000000000ab00000000000000cd",
+		true},
 	{VIEW "1 0 7 0000000000000005 " WORDS "ffffffffffffffff 0 4294967295 2", false},
 	{VIEW "1 0 7 0000000000000005 " WORDS "ffffffffffffffff 0 4294967296 2 3 ", false},
 	{VIEW "1 0 7 0000000000000005 " WORDS "ffffffffffffffff 0 1 2 3 00000000000000ab0", false},
