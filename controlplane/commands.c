@@ -295,9 +295,22 @@ static uint64_t longest_life_s(const struct control *c)
 	return longest;
 }
 
-static int say_secrets(int ret, FILE *text)
+static void say_told(struct control *c, FILE *text)
 {
-	if (ret == -EAGAIN)
+	uint32_t known, all;
+	const char *awaited;
+	const uint8_t id = appliance_told(c, &known, &all, &awaited);
+	fprintf(text,
+		"secret %u is on its way: %u of %u appliances have it; waiting for %s (`secrets "
+		"list`)\n",
+		id, known, all, known < all ? awaited : "it to sign");
+}
+
+static int say_secrets(struct control *c, int ret, FILE *text)
+{
+	if (ret == -EBUSY)
+		say_told(c, text);
+	else if (ret == -EAGAIN)
 		fprintf(text, "the store cannot take it now; try again\n");
 	else if (ret == -ENOENT)
 		fprintf(text, "there is no such secret\n");
@@ -330,7 +343,7 @@ static int command_secrets(
 	if (count == 1 && strcmp(arguments[0], "rotate") == 0) {
 		int ret = rotate(c, now_s);
 		if (ret < 0)
-			return say_secrets(ret, text);
+			return say_secrets(c, ret, text);
 		audit(c, "secrets rotate");
 		fprintf(text,
 			c->appliance ? "secret %d signs when all appliances have it\n"
@@ -343,7 +356,7 @@ static int command_secrets(
 		}
 		int ret = revoke(c, (uint8_t)id, now_s);
 		if (ret < 0)
-			return say_secrets(ret, text);
+			return say_secrets(c, ret, text);
 		audit(c, "secrets revoke");
 	} else {
 		return usage(text, "secrets rotate|list|revoke ID");

@@ -68,9 +68,14 @@ bool appliance_can_share(const struct control *c);
 // Returns 0; -EAGAIN: not yet; -ETIMEDOUT: not within APPLIANCE_TAKEN_MS; -ENOSPC: it has no room.
 int appliance_shared(const struct control *c, uint64_t began_us);
 
-// Commands. As of secrets.h.
+// Commands. As of secrets.h; -EBUSY: another secret is on its way.
 int appliance_rotate(struct control *c, uint64_t ttl_s, uint64_t now_s);
 int appliance_revoke(struct control *c, uint8_t id, uint64_t now_s);
+
+// The secret that is on its way, or 0: how many of all appliances have it, and the first that has
+// it not ("?": that is not known).
+uint8_t appliance_told(
+	const struct control *c, uint32_t *known, uint32_t *all, const char **awaited);
 
 // How often a code was used, on whichever appliance: ask, then ask for the answer until it is
 // there. Return 0 or -errno: -EAGAIN the store is away, or not yet; -EBUSY somebody else asks;

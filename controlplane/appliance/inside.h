@@ -2,6 +2,7 @@
 #pragma once
 
 #include "controlplane/appliance/appliance.h"
+#include "controlplane/appliance/appliance_count.h"
 #include "controlplane/appliance/shared.h"
 #include "controlplane/cluster/ledger_wire.h"
 #include "controlplane/cluster/member.h"
@@ -11,6 +12,7 @@
 #define APPLIANCE_PREFIX_BYTES 64u
 #define APPLIANCE_CODES_MS 10000u // for a lane that the ledger has yet to hear of
 #define APPLIANCE_LOOK_MS 1000u // between looks at how many codes of a lane were used
+#define APPLIANCE_HURRY_MS 100u // between looks at who has a secret that is on its way
 #define APPLIANCE_UNUSED_MAX 256u // places drawn for codes that were not good
 #define APPLIANCE_FAILURE_BYTES 384u // with a key, and what to do
 #define APPLIANCE_RANKS \
@@ -50,6 +52,7 @@ struct appliance {
 	uint32_t look_lane;
 	bool is_look_due; // to be asked
 	uint64_t look_us, looked_us, look_used; // since when; when answered; what
+	uint64_t shared_us; // when the conductor's part of what is shared was last done
 	uint64_t full_us; // when the ledger last had no room for a record
 	uint64_t failures; // tries in a row that ended so
 };

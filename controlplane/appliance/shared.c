@@ -35,6 +35,7 @@ struct shared {
 	uint8_t told; // the secret that all are to know; 0: none
 	uint64_t told_ttl_s, told_cursor, told_since_s; // of it; cursor 0: not known yet
 	uint8_t awaited;
+	uint32_t known, all; // appliances that go by the secret that is told; of how many
 };
 
 // --- copies
@@ -421,9 +422,15 @@ static void drop_retired(struct shared *s)
 }
 
 // The first who does not go by the secret that was told yet.
-static uint8_t awaited(const struct shared *s, const struct shared_view *view, uint64_t now_s)
+static uint8_t awaited(struct shared *s, const struct shared_view *view, uint64_t now_s)
 {
 	const bool is_long = s->told_ttl_s == 0 || now_s >= s->told_since_s + SHARED_DEAD_S;
+	s->known = s->all = 0;
+	for (uint32_t i = 0; i < view->member_count; i++) {
+		const struct ledger_member *m = &view->members[i];
+		s->all += !m->has_left;
+		s->known += !m->has_left && m->applied >= s->told_cursor;
+	}
 	for (uint32_t i = 0; i < view->member_count; i++) {
 		const struct ledger_member *m = &view->members[i];
 		if (m->has_left || m->applied >= s->told_cursor || (!m->is_live && is_long))
@@ -436,6 +443,7 @@ static uint8_t awaited(const struct shared *s, const struct shared_view *view, u
 // All know it: from now on it signs, and the one before retires.
 static void promote(struct shared *s, uint64_t now_s)
 {
+	uint8_t revoked = 0;
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct shared_record_secret r;
 		if (s->copies[i].type != SHARED_SECRET || !read_secret(s, &s->copies[i], &r))
@@ -443,6 +451,8 @@ static void promote(struct shared *s, uint64_t now_s)
 		if (r.of.id == s->told) {
 			r.state = SECRETS_CURRENT;
 			put_secret(s, &r, true);
+		} else if (r.state == SECRETS_CURRENT && s->told_ttl_s == 0) {
+			revoked = r.of.id;
 		} else if (r.state == SECRETS_CURRENT) {
 			r.state = SECRETS_OLD;
 			r.of.retire_s = now_s + s->told_ttl_s;
@@ -450,6 +460,8 @@ static void promote(struct shared *s, uint64_t now_s)
 		}
 		explicit_bzero(&r, sizeof(r));
 	}
+	if (revoked) // when the new one signs
+		drop(s, SHARED_SECRET, revoked, true);
 }
 
 void shared_turn(struct shared *s, const struct shared_view *view, uint64_t now_s)
@@ -477,14 +489,30 @@ void shared_turn(struct shared *s, const struct shared_view *view, uint64_t now_
 int shared_rotate(struct shared *s, uint64_t ttl_s, uint64_t now_s)
 {
 	struct shared_record_secret r = {.state = SECRETS_TOLD, .ttl_s = ttl_s};
-	if (!shared_is_ready(s) || s->told)
+	if (!shared_is_ready(s))
 		return -EAGAIN;
+	if (s->told)
+		return -EBUSY;
 	int ret = secrets_make(s->secrets, now_s, &r.of);
 	if (ret == 0)
 		ret = put_secret(s, &r, false);
 	const int id = r.of.id;
 	explicit_bzero(&r, sizeof(r));
 	return ret < 0 ? ret : id;
+}
+
+// The secret that is told is to sign as soon as all who live have it, and the one before to be
+// gone.
+static int hasten(struct shared *s)
+{
+	struct shared_record_secret r;
+	const struct copy *copy = find(s, SHARED_SECRET, s->told);
+	if (!copy || !read_secret(s, copy, &r))
+		return -EAGAIN;
+	r.ttl_s = 0;
+	const int ret = put_secret(s, &r, false);
+	explicit_bzero(&r, sizeof(r));
+	return ret;
 }
 
 int shared_revoke(struct shared *s, uint8_t id, uint64_t now_s)
@@ -497,8 +525,15 @@ int shared_revoke(struct shared *s, uint8_t id, uint64_t now_s)
 	explicit_bzero(&r, sizeof(r));
 	if (!is_current)
 		return drop(s, SHARED_SECRET, id, false) ? 0 : -EAGAIN;
-	const int ret = shared_rotate(s, 0, now_s);
+	const int ret = s->told ? hasten(s) : shared_rotate(s, 0, now_s);
 	return ret < 0 ? ret : 0;
+}
+
+uint8_t shared_told(const struct shared *s, uint32_t *known, uint32_t *all)
+{
+	*known = s->known;
+	*all = s->all;
+	return s->told;
 }
 
 bool shared_put_room(struct shared *s, const struct shared_room *room)
