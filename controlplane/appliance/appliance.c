@@ -501,6 +501,7 @@ static int wait_for_ledger(struct control *c)
 	struct appliance *a = c->appliance;
 	const uint64_t began_us = clock_monotonic_us();
 	uint64_t said_us = began_us;
+	bool is_name_said = false;
 	while (!a->status.is_ready || !a->has_begun || !shared_is_ready(a->shared)) {
 		const uint64_t now_us = clock_monotonic_us();
 		if (shared_is_foreign(a->shared)) {
@@ -508,9 +509,15 @@ static int wait_for_ledger(struct control *c)
 				c->started->cluster->key_file);
 			return -EKEYREJECTED;
 		}
+		if (a->status.is_name_taken && !is_name_said) {
+			is_name_said = true;
+			log_warning("cluster.appliance: another process is, or was a moment ago, "
+				    "%s in this cluster: waiting %u s for its end",
+				c->started->cluster->appliance, APPLIANCE_NAME_MS / 1000);
+		}
 		if (a->status.is_name_taken && now_us - began_us > APPLIANCE_NAME_MS * 1000ull) {
 			log_error("cluster.appliance: %s is the name of another appliance, "
-				  "which is alive",
+				  "which is alive: end that, or give this one another name",
 				c->started->cluster->appliance);
 			return -EEXIST;
 		}

@@ -353,8 +353,8 @@ def secrets_of(sluice):
 
 
 def test_what_a_secret_waits_for(two):
-    """Who is down is named while a secret waits for it; a revocation waits for the others alone, and
-    is in force everywhere at once."""
+    """Who is down is named while a secret waits for it; a revocation waits for the others alone,
+    and is in force everywhere at once."""
     two.at["c"] = two.make("c").start(expect_ready=False)
     a, b, c = two.all()
     wait_for(c.is_ready, 30, otherwise=c.read_log)
