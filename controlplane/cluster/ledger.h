@@ -282,7 +282,8 @@ struct ledger_record {
 //      LEDGER_DONE, always.
 //      LEDGER_CODE_LOOK: LEDGER_GRANTED; visitor and key of its place are how often it was used,
 //      and 0; or without a digest how many codes of the line were used, and how often all together.
-//   2. The holder has used it: LEDGER_GRANTED with the place of that time, so that whoever lost the
+//   2. The holder has used it and given the place back: LEDGER_LAPSED, to LEDGER_CODE_USE. Else, if
+//      the holder has used it: LEDGER_GRANTED with the place of that time, so that whoever lost the
 //      answer gets the same again.
 //   3. LEDGER_CODE_KNOWN: this use has been made: written back after a loss. It counts, even beyond
 //      `uses`: LEDGER_GRANTED with its place.

@@ -79,7 +79,7 @@ class Cluster:
         self.key.write_text("5a" * 32)
         self.key.chmod(0o600)
         self.codes = self.redis.folder / "codes.txt"
-        self.codes.write_text("7GQX-4TRM\nK2M9-XW7P, 2\n")
+        self.codes.write_text("7GQX-4TRM\nK2M9-XW7P, 2\nWQ4T-8HJN\n")
         self.at = {}
 
     def make(self, name, rooms=None, key=None):
@@ -252,6 +252,25 @@ def test_what_ended_on_one_is_refused_on_all(cluster):
         wait_for(is_refused, max(0.1, until - time.monotonic()), 0.05)
 
 
+def test_who_carries_two_visitors_tokens_gives_both_back(cluster):
+    """A browser can hold the ticket of one visitor and the pass of another: it leaves with all that
+    it holds, and 204 says that all of it is given back."""
+    inside, waits = enter(cluster, "same"), Wanderer(cluster, "same")
+    assert not is_inside(waits.get()) and waits.ticket
+    ticket, passed = waits.ticket, inside.passed
+    both = Wanderer(cluster, "same")
+    both.visitor.client.cookies.set("sluice-t-same", ticket)
+    both.visitor.client.cookies.set("sluice-p-same", passed)
+    assert both.leave(cluster.all()[1]).status_code == 204
+    for sluice in cluster.all():
+        for one, name, token_of in ((waits, "t", ticket), (inside, "p", passed)):
+            def is_gone():
+                alone = Wanderer(cluster, "same")
+                alone.visitor.client.cookies.set(f"sluice-{name}-same", token_of)
+                return alone.get("/.sluice/same/status", sluice, headers=JSON).status_code == 410
+            wait_for(is_gone, 3, 0.1, otherwise=cluster.describe)
+
+
 def test_capacity_is_exact(cluster):
     """A crowd at all three: by the passes themselves never more than five are inside."""
     passes, stop = [], threading.Event()
@@ -420,10 +439,25 @@ def test_a_code_is_used_up_on_all(cluster):
     assert len({token(one.ticket)["key"] for one in (first, second, third)}) == 3
     for sluice in cluster.all():  # what all have used, on each
         said = {code: json.loads(sluice.cli("lane", "code", "coded/fans", code, "--json").stdout)
-                for code in ("7GQX-4TRM", "K2M9-XW7P", "AAAA-BBBB")}
+                for code in ("7GQX-4TRM", "K2M9-XW7P", "WQ4T-8HJN")}
         assert [said[code]["used"] for code in said] == [1, 2, 0], said
         wait_for(lambda: (view := sluice.show("room", "coded/fans"))["codes_used"] == 2
                  and view["code_uses_made"] == 3, 4, otherwise=sluice.read_log)
+
+
+def test_a_place_that_was_given_back_is_not_given_again(cluster):
+    a, b, c = cluster.all()
+    one = newcomer(cluster)
+    cookies = dict(one.visitor.client.cookies)
+    assert one.code("WQ4T-8HJN", a).status_code == 200
+    wait_for(lambda: one.status(b)["position"] is not None, 5)
+    assert one.leave(b).status_code == 204
+    time.sleep(0.5)
+    for sluice in (a, b, c):  # with what it had before, as if the answer had not come
+        again = Wanderer(cluster, "coded")
+        again.visitor.client.cookies.update(cookies)
+        answer = again.code("WQ4T-8HJN", sluice)
+        assert (answer.status_code, answer.json()["reason"]) == (403, "code_spent")
 
 
 def test_codes_of_a_store_that_is_emptied(cluster):

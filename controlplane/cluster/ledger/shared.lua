@@ -51,6 +51,9 @@ local function code()
 		end
 		return DONE
 	end
+	if place and what == '1' and call('ZSCORE', P .. 'l:' .. id, sub(place, 20, 35) .. sub(place, 3, 18)) then
+		return LAPSED
+	end
 	if not place then
 		local is_known = what == '3'
 		if not is_known and meta.recovering == 1 then

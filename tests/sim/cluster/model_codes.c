@@ -45,6 +45,15 @@ static void say_uses(
 		is_of_all ? codes : used, is_of_all ? (uint64_t)line->uses.count : 0);
 }
 
+static bool is_given_back(const struct model_node *line, const struct ledger_place *place)
+{
+	for (uint32_t i = 0; i < line->left.count; i++)
+		if (line->left.at[i].key == place->key &&
+			line->left.at[i].visitor == place->visitor)
+			return true;
+	return false;
+}
+
 void model_code(struct model *m, const struct ledger_entry *e, struct model_text *answer)
 {
 	const struct ledger_code *c = &e->code;
@@ -60,6 +69,8 @@ void model_code(struct model *m, const struct ledger_entry *e, struct model_text
 			MODEL_REMOVE(line->uses, (uint32_t)(mine - line->uses.at));
 		return say(answer, LEDGER_DONE);
 	}
+	if (mine && c->what == LEDGER_CODE_USE && is_given_back(line, &mine->place))
+		return say(answer, LEDGER_LAPSED);
 	const bool is_known = mine || c->what == LEDGER_CODE_KNOWN;
 	if (!is_known && m->is_recovering)
 		return say(answer, LEDGER_UNKNOWN);
