@@ -293,6 +293,8 @@ static int take_over(struct control *c, const struct listeners *listeners)
 		return ret;
 	if (ret == 0)
 		ret = restore(c);
+	if (ret == 0 && c->appliance)
+		ret = appliance_settle(c);
 	if (ret < 0)
 		log_error("what the last process knew cannot be taken over: %s", strerror(-ret));
 	return ret;

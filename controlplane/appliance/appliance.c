@@ -567,6 +567,38 @@ int appliance_join(struct control *c)
 	return ret;
 }
 
+// Nobody is let into a line before the conductor has named it and said that it is open.
+static bool is_settled(const struct control *c)
+{
+	const struct appliance *a = c->appliance;
+	if (a->status.is_away || a->status.is_recovering)
+		return true; // not soon
+	for (uint32_t i = 0; i < c->room_count; i++) {
+		const struct control_room *room = &c->rooms[i];
+		const bool is_open = rooms_state(room) == GATE_OPEN && !rooms_is_still(room);
+		struct member_line_view said;
+		if (!member_look_line(a->member, room->line_id, &said) ||
+			(is_open && !said.is.is_open && !said.is.is_conflict))
+			return false;
+	}
+	return true;
+}
+
+int appliance_settle(struct control *c)
+{
+	const struct timeval every = {0, CONTROL_TICK_MS * 1000};
+	const uint64_t began_us = clock_monotonic_us();
+	struct event *tick = event_new(c->base, -1, EV_PERSIST, on_join_tick, c);
+	if (!tick || event_add(tick, &every) < 0)
+		return -ENOMEM;
+	c->appliance->is_joining = true;
+	while (!is_settled(c) && clock_monotonic_us() - began_us < APPLIANCE_SETTLE_MS * 1000ull)
+		event_base_loop(c->base, EVLOOP_ONCE);
+	c->appliance->is_joining = false;
+	event_free(tick);
+	return 0;
+}
+
 void appliance_leave(struct control *c)
 {
 	if (c->appliance->is_leaving)

@@ -18,6 +18,7 @@
 
 #define APPLIANCE_WAIT_MS 5000u // at start, for the ledger, if enough is known without it
 #define APPLIANCE_TAKEN_MS 2000u // for what is shared
+#define APPLIANCE_SETTLE_MS 1500u // for lines to be open
 #define APPLIANCE_NAME_MS 5000u // for another that has our name: it may be dying
 
 extern const struct engine appliance_engine;
@@ -41,6 +42,11 @@ int appliance_create(struct control *c);
 // started; runs the loop.
 // Returns 0 or -errno, logged: -EEXIST another live appliance has this name.
 int appliance_join(struct control *c);
+
+// Wait until the lines are known to the ledger, so that who comes first is let in and queues for
+// nothing; APPLIANCE_SETTLE_MS at most. When rooms are made, before workers are started; runs the
+// loop. Returns 0 or -errno.
+int appliance_settle(struct control *c);
 
 // What keeps that from going on, for a person; until the next turn of the loop.
 const char *appliance_awaits(struct control *c);

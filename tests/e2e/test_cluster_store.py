@@ -434,3 +434,18 @@ def test_most_decide_what_is_configured(two):
                 sluice.process.send_signal(signal.SIGCONT)
     finally:
         odd.destroy()
+
+
+def test_who_comes_first_does_not_queue(two):
+    """An appliance that listens lets people in, after the first start of all and after others."""
+    for end in (None, "stop", "kill"):
+        for sluice in two.all() if end else []:
+            getattr(sluice, end)()
+        for sluice in two.all() if end else []:
+            sluice.start(expect_ready=False)
+        for sluice in two.all():
+            wait_for(sluice.is_ready, 30, otherwise=sluice.read_log)
+        one = Visitor(two.all()[0])
+        assert is_inside(one.get("/hold/")), two.describe()
+        assert one.client.post(two.all()[0].url("/.sluice/hold/leave")).status_code == 204
+        time.sleep(0.5)
