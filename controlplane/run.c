@@ -272,8 +272,8 @@ static int restore(struct control *c)
 	struct claims_seams seams = turn_seams;
 	struct claims_sets sets = {c->words.ended, c->words.left};
 	seams.ctx = c;
-	int ret;
 	rooms_give_back(c);
+	int ret;
 	if ((ret = codes_create(c->store, &c->codes)) < 0 ||
 		(ret = moves_create(c->store, &c->moves)) < 0)
 		return ret;
@@ -291,8 +291,7 @@ static int take_over(struct control *c, const struct listeners *listeners)
 	int ret = restore_keys(c);
 	if (ret == 0 && appliance_is_wanted(c->config) && (ret = join(c, listeners)) < 0)
 		return ret;
-	if (ret == 0)
-		ret = restore(c);
+	ret = ret < 0 ? ret : restore(c);
 	if (ret == 0 && c->appliance)
 		ret = appliance_settle(c);
 	if (ret < 0)

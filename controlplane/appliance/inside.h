@@ -57,6 +57,9 @@ struct appliance {
 	uint64_t failures; // tries in a row that ended so
 };
 
+// How the member stands, after each turn, reply or news: appliance.c
+void appliance_look(struct control *c);
+
 // Answer links into lanes: appliance_code.c
 //   others  at most `room`, no less than `count`: what is left for the member, and places that are
 //           to be given back
