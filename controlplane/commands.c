@@ -295,9 +295,22 @@ static uint64_t longest_life_s(const struct control *c)
 	return longest;
 }
 
-static int say_secrets(int ret, FILE *text)
+static void say_told(struct control *c, FILE *text)
 {
-	if (ret == -EAGAIN)
+	uint32_t known, all;
+	const char *awaited;
+	const uint8_t id = appliance_told(c, &known, &all, &awaited);
+	fprintf(text,
+		"secret %u is on its way: %u of %u appliances have it; waiting for %s (`secrets "
+		"list`)\n",
+		id, known, all, known < all ? awaited : "it to sign");
+}
+
+static int say_secrets(struct control *c, int ret, FILE *text)
+{
+	if (ret == -EBUSY)
+		say_told(c, text);
+	else if (ret == -EAGAIN)
 		fprintf(text, "the store cannot take it now; try again\n");
 	else if (ret == -ENOENT)
 		fprintf(text, "there is no such secret\n");
@@ -330,7 +343,7 @@ static int command_secrets(
 	if (count == 1 && strcmp(arguments[0], "rotate") == 0) {
 		int ret = rotate(c, now_s);
 		if (ret < 0)
-			return say_secrets(ret, text);
+			return say_secrets(c, ret, text);
 		audit(c, "secrets rotate");
 		fprintf(text,
 			c->appliance ? "secret %d signs when all appliances have it\n"
@@ -343,7 +356,7 @@ static int command_secrets(
 		}
 		int ret = revoke(c, (uint8_t)id, now_s);
 		if (ret < 0)
-			return say_secrets(ret, text);
+			return say_secrets(c, ret, text);
 		audit(c, "secrets revoke");
 	} else {
 		return usage(text, "secrets rotate|list|revoke ID");
@@ -492,7 +505,25 @@ static int change_code(struct control *c, const struct control_room *lane, const
 		audit(c, line);
 	}
 	*data = show_code(c, lane, &code);
-	return 0;
+	const int ret = c->appliance ? appliance_code_ask(c, lane->line_id, &code) : 0;
+	if (ret < 0)
+		fprintf(text, ret == -EBUSY ? "another code is being asked about; try again\n"
+					    : "the cluster's store is away, which counts uses\n");
+	return ret < 0 ? FAILED : c->appliance ? ADMIN_LATER : 0;
+}
+
+static int settle_code(void *context, uint64_t began_us, json_t **data, FILE *text)
+{
+	uint64_t used;
+	const int ret = appliance_code_asked(context, &used);
+	(void)began_us;
+	if (ret == -EAGAIN)
+		return ADMIN_LATER;
+	if (ret < 0)
+		fprintf(text, "the cluster's store, which counts uses, does not answer\n");
+	else
+		json_object_set_new(*data, "used", json_integer((json_int_t)used));
+	return ret < 0 ? FAILED : 0;
 }
 
 static int command_lane(
@@ -536,7 +567,7 @@ int commands_create(struct control *c)
 		{.name = "secrets", .function = command_secrets, .settled = settle_shared},
 		{.name = "ticket", .function = command_ticket},
 		{.name = "draw", .function = command_draw},
-		{.name = "lane", .function = command_lane}};
+		{.name = "lane", .function = command_lane, .settled = settle_code}};
 	const char *path = state_path(c->state, STATE_ADMIN);
 	int ret = admin_create(
 		c->base, path, commands, sizeof(commands) / sizeof(commands[0]), c, &c->admin);

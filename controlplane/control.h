@@ -95,6 +95,8 @@ struct control_room {
 					    // in force, as was said; at the last look
 	uint64_t admitted_at[TALLY_SECONDS]; // by the second: how many were admitted until then
 	double admit_rate; // by these
+	uint64_t codes_used, code_uses; // of a lane, on all appliances
+	uint64_t codes_looked_us; // when that was last asked
 };
 
 // What control remembers of a worker between looks.

@@ -12,6 +12,7 @@
 #include "controlplane/codes/codes_lists.h"
 #include "controlplane/codes/moves.h"
 #include "controlplane/rooms.h"
+#include "dataplane/gate/ended.h"
 #include "dataplane/gate/enter.h"
 #include "dataplane/gate/lane.h"
 #include "dataplane/gate/place.h"
@@ -165,14 +166,15 @@ static uint32_t take_back(
 }
 
 // The room in which the holder asks for a place, or NULL: there is none, or the place is the one
-// that was given before.
+// that was given before. One that was given back is none: what it was had for is spent.
 static const struct control_room *asked_in(
 	struct control *c, const struct claim *claim, struct claim_answer *answer)
 {
 	const struct control_room *room = rooms_find_line(c, claim->line_id);
 	const struct store_move *before =
 		claim->visitor ? moves_find(c->moves, claim->visitor, is_once(claim)) : NULL;
-	if (!room || !before || !published(c, before->lane_id))
+	if (!room || !before || !published(c, before->lane_id) ||
+		ended_has(c->words.left, before->visitor))
 		return room;
 	answer_again(answer, before);
 	return NULL;

@@ -265,19 +265,15 @@ static int join(struct control *c, const struct listeners *listeners)
 	return ret;
 }
 
-// Everything that was known when the last process ended, and in a cluster what the others know.
-static int restore(struct control *c, const struct listeners *listeners)
+// Everything else that was known when the last process ended.
+static int restore(struct control *c)
 {
 	struct claims_plan plan = claims_plan_of(c);
 	struct claims_seams seams = turn_seams;
 	struct claims_sets sets = {c->words.ended, c->words.left};
 	seams.ctx = c;
-	int ret = restore_keys(c);
-	if (ret < 0)
-		return ret;
-	if (appliance_is_wanted(c->config) && (ret = join(c, listeners)) < 0)
-		return ret;
 	rooms_give_back(c);
+	int ret;
 	if ((ret = codes_create(c->store, &c->codes)) < 0 ||
 		(ret = moves_create(c->store, &c->moves)) < 0)
 		return ret;
@@ -287,6 +283,20 @@ static int restore(struct control *c, const struct listeners *listeners)
 	if ((ret = doors_create(c)) < 0)
 		return ret;
 	return rooms_set(c);
+}
+
+// What the last process knew, and in a cluster what the others know. Returns 0 or -errno, logged.
+static int take_over(struct control *c, const struct listeners *listeners)
+{
+	int ret = restore_keys(c);
+	if (ret == 0 && appliance_is_wanted(c->config) && (ret = join(c, listeners)) < 0)
+		return ret;
+	ret = ret < 0 ? ret : restore(c);
+	if (ret == 0 && c->appliance)
+		ret = appliance_settle(c);
+	if (ret < 0)
+		log_error("what the last process knew cannot be taken over: %s", strerror(-ret));
+	return ret;
 }
 
 // A worker's share, rounded up: together they hold what is allowed.
@@ -465,10 +475,8 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 		return -ENOMEM;
 	if ((ret = open_words(c)) < 0 || (ret = begin_clock(c)) < 0)
 		return ret;
-	if ((ret = restore(c, listeners)) < 0) {
-		log_error("what the last process knew cannot be taken over: %s", strerror(-ret));
+	if ((ret = take_over(c, listeners)) < 0)
 		return ret;
-	}
 	if ((ret = folders_load(c->config, NULL, NULL, &c->folders)) < 0 ||
 		(ret = codes_lists_load(c->config, NULL, &c->codes_lists)) < 0 ||
 		(ret = start_events(c)) < 0)

@@ -146,7 +146,9 @@ static void set_doors(json_t *all, const struct control_room *room)
 static void set_codes(json_t *all, const struct control *c, const struct control_room *lane)
 {
 	const struct codes_list *list = codes_lists_of(c->codes_lists, lane->lane);
-	const struct codes_view used = codes_look(c->codes, lane->line_id);
+	struct codes_view used = codes_look(c->codes, lane->line_id);
+	if (c->appliance)
+		used = (struct codes_view){(uint32_t)lane->codes_used, lane->code_uses};
 	set(all, "codes", list ? number(codes_list_count(list)) : json_null());
 	set(all, "code_uses", list ? number(codes_list_uses_total(list)) : json_null());
 	set(all, "codes_used", number(used.codes));
@@ -408,6 +410,18 @@ json_t *show_origin(struct control *c)
 	return list;
 }
 
+// Of a cluster: by how many of all appliances a secret is known, and who is waited for.
+static void set_known(json_t *line, struct control *c, const struct secrets_view *secret)
+{
+	uint32_t known, all;
+	const char *awaited;
+	const bool is_told = appliance_told(c, &known, &all, &awaited) == secret->id &&
+			     secret->state == SECRETS_TOLD;
+	set(line, "known_by", is_told ? number(known) : json_null());
+	set(line, "of", is_told ? number(all) : json_null());
+	set(line, "waits_for", is_told && known < all ? json_string(awaited) : json_null());
+}
+
 json_t *show_secrets(struct control *c)
 {
 	static const char *const states[] = {[SECRETS_NEXT] = "next",
@@ -424,6 +438,8 @@ json_t *show_secrets(struct control *c)
 		set(line, "created", number(views[i].created_s));
 		set(line, "retires",
 			views[i].state == SECRETS_OLD ? number(views[i].retire_s) : json_null());
+		if (c->appliance)
+			set_known(line, c, &views[i]);
 		append(list, line);
 	}
 	return list;

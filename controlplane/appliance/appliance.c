@@ -28,7 +28,6 @@
 #define TEXT_MAX (LEDGER_WIRE_BYTES_BATCH + LEDGER_ENTRIES_MAX * LEDGER_WIRE_BYTES_ENTRY)
 #define KNOWN_MAX (1u << 21) // of all rooms; some 110 bytes each
 #define LEAVE_MS 2000u // for the goodbye to be taken
-#define STILL_WAITING_MS 10000u // between lines in the log that say so
 
 static uint64_t now_ms(const struct control *c)
 {
@@ -150,8 +149,9 @@ static bool seam_restore(void *ctx)
 {
 	struct control *c = ctx;
 	const struct appliance *a = c->appliance;
-	return shared_restore(a->shared) && !a->is_code_due && !a->is_code_asked &&
-	       !a->is_code_unknown && appliance_draws_are_restored(c);
+	const bool are_codes_told =
+		!a->is_code_due && !a->is_code_asked && (!a->is_code_unknown || a->is_code_late);
+	return shared_restore(a->shared) && are_codes_told && appliance_draws_are_restored(c);
 }
 
 static uint32_t seam_offer(void *ctx, struct ledger_entry *entries, uint32_t max)
@@ -230,7 +230,7 @@ static void seam_say(void *ctx, const char *text)
 
 // --- what the link tells
 
-static void look(struct control *c)
+void appliance_look(struct control *c)
 {
 	struct appliance *a = c->appliance;
 	member_status(a->member, &a->status);
@@ -251,7 +251,7 @@ static void on_ready(void *context, const struct link_status *status, bool is_ot
 	for (uint32_t i = 0; is_other && i < status->warnings.count; i++)
 		log_warning("store: %s", status->warnings.texts[i]);
 	member_connected(c->appliance->member, status->server.run_id, now_ms(c));
-	look(c);
+	appliance_look(c);
 }
 
 static void on_lost(void *context, const char *reason)
@@ -260,7 +260,7 @@ static void on_lost(void *context, const char *reason)
 	if (c->appliance->failures == 0)
 		log_warning("store: connection lost: %s", reason);
 	member_lost(c->appliance->member, now_ms(c));
-	look(c);
+	appliance_look(c);
 }
 
 // Nothing can be gone by that this store says: no memory there, a full disk, keys that somebody
@@ -307,7 +307,7 @@ static void on_replied(void *context, const redisReply *reply)
 		fail_no_more(a);
 	if (a->failures > 0)
 		return;
-	look(c);
+	appliance_look(c);
 	if (c->wake)
 		event_active(c->wake, EV_READ, 0); // claims may wait
 	else
@@ -324,7 +324,7 @@ static void on_told(void *context, const char *message, size_t bytes)
 	struct control *c = context;
 	if (!member_news(c->appliance->member, message, bytes, now_ms(c)))
 		link_drop(c->appliance->link, "tells what cannot be read");
-	look(c);
+	appliance_look(c);
 }
 
 // --- begin and end
@@ -456,106 +456,6 @@ int appliance_create(struct control *c)
 	if ((ret = make_member(c)) < 0)
 		return ret;
 	return make_link(c);
-}
-
-// Nothing but the member runs yet.
-static void on_join_tick(evutil_socket_t fd, short what, void *context)
-{
-	(void)fd, (void)what;
-	struct control *c = context;
-	member_turn(c->appliance->member, now_ms(c));
-	look(c);
-	if (c->appliance->status.office.is_in_office)
-		appliance_second(c, now_ms(c));
-}
-
-const char *appliance_awaits(struct control *c)
-{
-	const struct appliance *a = c->appliance;
-	const struct link_status *link = link_status(a->link);
-	if (a->status.is_name_taken)
-		return "another appliance is alive under this name";
-	if (a->status.is_full)
-		return "there is no number left for it";
-	if (a->status.is_recovering)
-		return "it has lost writes, and is told by the others what it knew";
-	if (a->failure[0])
-		return a->failure;
-	if (!link->is_ready)
-		return link->error[0] ? link->error : "it is not there";
-	return "it has not told all yet";
-}
-
-// Whether this start can go on without the ledger: by what was known.
-static bool is_known(const struct control *c)
-{
-	struct secrets_view views[SECRETS_MAX];
-	return c->appliance->note.number < LEDGER_MEMBERS_MAX &&
-	       secrets_list(c->secrets, views) > 0;
-}
-
-static int wait_for_ledger(struct control *c)
-{
-	struct appliance *a = c->appliance;
-	const uint64_t began_us = clock_monotonic_us();
-	uint64_t said_us = began_us;
-	while (!a->status.is_ready || !a->has_begun || !shared_is_ready(a->shared)) {
-		const uint64_t now_us = clock_monotonic_us();
-		if (shared_is_foreign(a->shared)) {
-			log_error("cluster.key_file: %s is not the key of this cluster",
-				c->started->cluster->key_file);
-			return -EKEYREJECTED;
-		}
-		if (a->status.is_name_taken && now_us - began_us > APPLIANCE_NAME_MS * 1000ull) {
-			log_error("cluster.appliance: %s is the name of another appliance, "
-				  "which is alive",
-				c->started->cluster->appliance);
-			return -EEXIST;
-		}
-		if (is_known(c) && !a->status.is_connected &&
-			now_us - began_us > APPLIANCE_WAIT_MS * 1000ull) {
-			log_warning("store: %s; starting with what is known, as %s",
-				appliance_awaits(c), "`on_store_loss` says");
-			return 0;
-		}
-		if (now_us - said_us > STILL_WAITING_MS * 1000ull) {
-			log_warning("store: %s; waiting for it, nobody is served yet",
-				appliance_awaits(c));
-			said_us = now_us;
-		}
-		event_base_loop(c->base, EVLOOP_ONCE);
-	}
-	return 0;
-}
-
-// It was let in, and is not going to serve: nobody is to wait for it.
-static void take_leave(struct control *c)
-{
-	appliance_leave(c);
-	while (!appliance_has_left(c))
-		event_base_loop(c->base, EVLOOP_ONCE);
-}
-
-int appliance_join(struct control *c)
-{
-	struct appliance *a = c->appliance;
-	const struct timeval every = {0, CONTROL_TICK_MS * 1000};
-	struct event *tick = event_new(c->base, -1, EV_PERSIST, on_join_tick, c);
-	if (!tick || event_add(tick, &every) < 0)
-		return -ENOMEM;
-	look(c);
-	const int ret = wait_for_ledger(c);
-	if (ret < 0 && !a->status.is_name_taken)
-		take_leave(c);
-	event_free(tick);
-	if (!a->has_begun) // nobody knows better
-		clock_init(&c->clock, c->clock.last_ms, clock_monotonic_us(), clock_system_ms());
-	a->has_begun = true;
-	a->is_joining = false;
-	if (a->note.number < LEDGER_MEMBERS_MAX)
-		atomic_store(&c->words.appliance, a->note.number);
-	atomic_store(&c->words.clock_offset_ms, c->clock.offset_ms);
-	return ret;
 }
 
 void appliance_leave(struct control *c)

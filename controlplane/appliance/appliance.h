@@ -14,9 +14,11 @@
 
 #include "controlplane/control.h"
 #include "controlplane/engine.h"
+#include "dataplane/gate/code.h"
 
 #define APPLIANCE_WAIT_MS 5000u // at start, for the ledger, if enough is known without it
 #define APPLIANCE_TAKEN_MS 2000u // for what is shared
+#define APPLIANCE_SETTLE_MS 1500u // for lines to be open
 #define APPLIANCE_NAME_MS 5000u // for another that has our name: it may be dying
 
 extern const struct engine appliance_engine;
@@ -40,6 +42,11 @@ int appliance_create(struct control *c);
 // started; runs the loop.
 // Returns 0 or -errno, logged: -EEXIST another live appliance has this name.
 int appliance_join(struct control *c);
+
+// Wait until the lines are known to the ledger, so that who comes first is let in and queues for
+// nothing; APPLIANCE_SETTLE_MS at most. When rooms are made, before workers are started; runs the
+// loop. Returns 0 or -errno.
+int appliance_settle(struct control *c);
 
 // What keeps that from going on, for a person; until the next turn of the loop.
 const char *appliance_awaits(struct control *c);
@@ -67,9 +74,20 @@ bool appliance_can_share(const struct control *c);
 // Returns 0; -EAGAIN: not yet; -ETIMEDOUT: not within APPLIANCE_TAKEN_MS; -ENOSPC: it has no room.
 int appliance_shared(const struct control *c, uint64_t began_us);
 
-// Commands. As of secrets.h.
+// Commands. As of secrets.h; -EBUSY: another secret is on its way.
 int appliance_rotate(struct control *c, uint64_t ttl_s, uint64_t now_s);
 int appliance_revoke(struct control *c, uint8_t id, uint64_t now_s);
+
+// The secret that is on its way, or 0: how many of all appliances have it, and the first that has
+// it not ("?": that is not known).
+uint8_t appliance_told(
+	const struct control *c, uint32_t *known, uint32_t *all, const char **awaited);
+
+// How often a code was used, on whichever appliance: ask, then ask for the answer until it is
+// there. Return 0 or -errno: -EAGAIN the store is away, or not yet; -EBUSY somebody else asks;
+// -ETIMEDOUT.
+int appliance_code_ask(struct control *c, uint32_t lane_id, const struct code_digest *code);
+int appliance_code_asked(const struct control *c, uint64_t *used);
 
 // Draws: the gatherings that all have told; before lines are taken. How the cluster stands; before
 // each turn of them. And that the salt a command named was used.

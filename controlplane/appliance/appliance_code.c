@@ -19,6 +19,9 @@
 #include "controlplane/turn.h"
 #include "dataplane/gate/gather.h"
 
+#include <errno.h>
+#include <string.h>
+
 static void save(struct control *c, const struct store_record *records, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -174,21 +177,37 @@ static void begin_writing_back(struct appliance *a)
 }
 
 // A ledger that has lost everything knows no lane until its conductor has named it: once more. One
-// that others have not configured is not waited for, since nobody is granted anything meanwhile.
-static void say_again(struct appliance *a, uint64_t now_ms)
+// that others have not configured is not waited for, since nobody is granted anything meanwhile;
+// its uses are told as soon as the ledger knows it.
+static void say_again(struct control *c, uint64_t now_ms)
 {
+	struct appliance *a = c->appliance;
+	struct member_line_view said;
+	const struct control_room *lane = rooms_find_line(c, a->code_unknown);
 	if (!a->is_code_unknown)
 		return;
-	a->is_code_unknown = false;
-	if (now_ms < a->codes_until_ms)
+	if (now_ms < a->codes_until_ms) {
+		a->is_code_unknown = false;
 		begin_writing_back(a);
-	else
-		log_warning("the store knows a lane not, and so not which codes of it were used");
+	} else if (!a->is_code_late && lane) {
+		a->is_code_late = true;
+		log_warning(
+			"lane %s: the store does not know it, and so not which of its codes were "
+			"used: they are refused until the conductor has it configured; check "
+			"that all appliances have the same lanes (`show cluster`)",
+			lane->name);
+	}
+	if (!lane || (a->is_code_late && member_look_line(a->member, a->code_unknown, &said) &&
+			     said.heard_ms > a->code_unknown_ms)) {
+		a->is_code_unknown = a->is_code_late = false;
+		begin_writing_back(a);
+	}
 }
 
-void appliance_code_look(struct appliance *a, uint64_t now_ms)
+void appliance_code_look(struct control *c, uint64_t now_ms)
 {
-	say_again(a, now_ms);
+	struct appliance *a = c->appliance;
+	say_again(c, now_ms);
 	const struct member_status *status = &a->status;
 	const bool is_first = !a->has_codes_epoch;
 	if (!status->is_ready && !status->is_recovering)
@@ -196,6 +215,7 @@ void appliance_code_look(struct appliance *a, uint64_t now_ms)
 	if (!is_first && a->codes_epoch == status->epoch)
 		return;
 	a->has_codes_epoch = true;
+	a->is_code_late = false;
 	a->codes_epoch = status->epoch;
 	a->codes_until_ms = now_ms + APPLIANCE_CODES_MS;
 	if (is_first && !status->is_recovering)
@@ -204,9 +224,8 @@ void appliance_code_look(struct appliance *a, uint64_t now_ms)
 }
 
 // Holders of these are names that nobody else has: who asks again is known here (moves.h).
-uint32_t appliance_code_offer(void *ctx, struct ledger_entry *entries, uint32_t max)
+static uint32_t offer_known(struct control *c, struct ledger_entry *entries, uint32_t max)
 {
-	struct control *c = ctx;
 	struct appliance *a = c->appliance;
 	uint32_t count = 0;
 	while (a->is_code_due && count < max) {
@@ -232,11 +251,88 @@ uint32_t appliance_code_offer(void *ctx, struct ledger_entry *entries, uint32_t 
 	return count;
 }
 
+// How often codes were used, on whichever appliance: of each lane once a second, and of a code that
+// somebody asks about.
+static uint32_t offer_looks(struct control *c, struct ledger_entry *entries, uint32_t max)
+{
+	static const struct code_digest all;
+	struct appliance *a = c->appliance;
+	const uint64_t now_us = clock_monotonic_us();
+	uint32_t count = 0;
+	if (a->is_look_due && count < max) {
+		a->is_look_due = false;
+		entries[count++] = entry_of(a->look_lane, LEDGER_CODE_LOOK, &a->look, 0);
+	}
+	for (uint32_t i = 0; i < c->room_count && count < max; i++) {
+		struct control_room *lane = &c->rooms[i];
+		if (!lane->lane || now_us - lane->codes_looked_us < APPLIANCE_LOOK_MS * 1000ull)
+			continue;
+		lane->codes_looked_us = now_us;
+		entries[count++] = entry_of(lane->line_id, LEDGER_CODE_LOOK, &all, 0);
+	}
+	return count;
+}
+
+uint32_t appliance_code_offer(void *ctx, struct ledger_entry *entries, uint32_t max)
+{
+	const uint32_t known = offer_known(ctx, entries, max);
+	return known + offer_looks(ctx, entries + known, max - known);
+}
+
+static void take_look(
+	struct control *c, const struct ledger_entry *entry, const struct ledger_answer *answer)
+{
+	struct appliance *a = c->appliance;
+	const uint64_t *digest = entry->code.digest;
+	struct control_room *lane = rooms_find_line(c, entry->line);
+	const bool is_known = answer->verdict == LEDGER_GRANTED;
+	if ((digest[0] | digest[1]) == 0 && lane && is_known) {
+		lane->codes_used = answer->place.visitor;
+		lane->code_uses = answer->place.key;
+	} else if (memcmp(digest, a->look.words, sizeof(a->look.words)) == 0) {
+		a->looked_us = clock_monotonic_us();
+		a->look_used = is_known ? answer->place.visitor : 0;
+	}
+}
+
+int appliance_code_ask(struct control *c, uint32_t lane_id, const struct code_digest *code)
+{
+	struct appliance *a = c->appliance;
+	const uint64_t now_us = clock_monotonic_us();
+	if (!appliance_can_share(c))
+		return -EAGAIN;
+	if (a->look_us > a->looked_us && now_us - a->look_us < APPLIANCE_TAKEN_MS * 1000ull)
+		return -EBUSY;
+	a->look = *code;
+	a->look_lane = lane_id;
+	a->look_us = now_us;
+	a->is_look_due = true;
+	return 0;
+}
+
+int appliance_code_asked(const struct control *c, uint64_t *used)
+{
+	const struct appliance *a = c->appliance;
+	*used = a->look_used;
+	if (a->looked_us > a->look_us)
+		return 0;
+	return clock_monotonic_us() - a->look_us < APPLIANCE_TAKEN_MS * 1000ull ? -EAGAIN
+										: -ETIMEDOUT;
+}
+
 void appliance_code_offered(
 	void *ctx, const struct ledger_entry *entry, const struct ledger_answer *answer)
 {
 	struct control *c = ctx;
-	(void)entry;
-	c->appliance->is_code_asked = false; // all of a batch are answered at once
-	c->appliance->is_code_unknown |= answer->verdict == LEDGER_UNKNOWN;
+	struct appliance *a = c->appliance;
+	if (entry->code.what == LEDGER_CODE_LOOK) {
+		take_look(c, entry, answer);
+		return;
+	}
+	a->is_code_asked = false; // all of a batch are answered at once
+	if (answer->verdict != LEDGER_UNKNOWN)
+		return;
+	a->is_code_unknown = true;
+	a->code_unknown = entry->line;
+	a->code_unknown_ms = time_ms(c);
 }

@@ -17,6 +17,26 @@ static uint32_t room_for_claims(struct control *c)
 	return room < CLAIMS_TURN_MAX ? room : CLAIMS_TURN_MAX;
 }
 
+static void turn_shared(struct appliance *a, uint64_t now_ms)
+{
+	const struct shared_view view = {.is_conductor = a->status.office.is_in_office,
+		.is_away = a->status.is_away,
+		.cursor = a->status.cursor,
+		.members = a->status.members,
+		.member_count = a->status.member_count};
+	a->shared_us = clock_monotonic_us();
+	shared_turn(a->shared, &view, now_ms / 1000);
+}
+
+// A secret that is on its way, and one that is revoked by it, waits for nothing but the others.
+static void hurry_secret(struct appliance *a, uint64_t now_ms)
+{
+	uint32_t known, all;
+	if (shared_told(a->shared, &known, &all) &&
+		clock_monotonic_us() - a->shared_us > APPLIANCE_HURRY_MS * 1000ull)
+		turn_shared(a, now_ms);
+}
+
 // The own store has what commands said, for a start while the ledger is away: nobody waits for it.
 static void take_turn(
 	struct control *c, const struct claim *claims, uint32_t count, uint64_t now_ms)
@@ -24,13 +44,14 @@ static void take_turn(
 	static struct claim others[CLAIMS_TURN_MAX];
 	struct appliance *a = c->appliance;
 	const uint32_t room = member_room(a->member);
-	appliance_code_look(a, now_ms);
+	appliance_code_look(c, now_ms);
 	count = appliance_take_links(
 		c, claims, count, others, room < CLAIMS_TURN_MAX ? room : CLAIMS_TURN_MAX, now_ms);
 	if (count > 0)
 		member_claims(a->member, others, count, now_ms);
 	member_turn(a->member, now_ms);
 	member_status(a->member, &a->status);
+	hurry_secret(a, now_ms);
 	if (a->is_snapshot_due) {
 		a->is_snapshot_due = false;
 		reload_snapshot(c);
@@ -63,12 +84,7 @@ static void look(struct control *c, const struct control_room *room, uint64_t no
 	if (!member_look_line(c->appliance->member, room->line_id, &said))
 		return;
 	const struct ledger_view *is = &said.is;
-	const uint64_t called = is->threshold_rank - is->floor_rank;
-	const uint32_t left = atomic_load(&room->line->left_waiting); // given back, and not called
-	const uint64_t behind = is->threshold_rank + left;
-	const uint32_t settled = is->settled > left ? is->settled - left : 0;
-	view->waiting = is->total > behind ? is->total - behind : 0;
-	view->called = called > settled ? called - settled : 0;
+	appliance_count(is, atomic_load(&room->line->left_waiting), view);
 	view->present = is->present;
 	view->sessions = is->taken;
 	view->sessions_max_seen = is->taken;
@@ -241,12 +257,7 @@ static void give_rooms(struct control *c)
 void appliance_second(struct control *c, uint64_t now_ms)
 {
 	struct appliance *a = c->appliance;
-	const struct shared_view view = {.is_conductor = a->status.office.is_in_office,
-		.is_away = a->status.is_away,
-		.cursor = a->status.cursor,
-		.members = a->status.members,
-		.member_count = a->status.member_count};
-	shared_turn(a->shared, &view, now_ms / 1000);
+	turn_shared(a, now_ms);
 	if (a->is_joining)
 		return;
 	if (a->status.office.is_in_office && shared_is_ready(a->shared))
@@ -283,6 +294,14 @@ int appliance_rotate(struct control *c, uint64_t ttl_s, uint64_t now_s)
 {
 	return !appliance_can_share(c) ? -EAGAIN
 				       : shared_rotate(c->appliance->shared, ttl_s, now_s);
+}
+
+uint8_t appliance_told(
+	const struct control *c, uint32_t *known, uint32_t *all, const char **awaited)
+{
+	const struct appliance *a = c->appliance;
+	*awaited = name_of(&a->status, shared_awaited(a->shared));
+	return shared_told(a->shared, known, all);
 }
 
 int appliance_revoke(struct control *c, uint8_t id, uint64_t now_s)

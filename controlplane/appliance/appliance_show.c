@@ -177,7 +177,8 @@ json_t *appliance_show(struct control *c)
 		set(cluster, "propagation_p50_ms", number(status->propagation_p50_ms));
 		set(cluster, "propagation_p99_ms", number(status->propagation_p99_ms));
 	}
-	set(cluster, "news_behind", number(status->newest - status->applied));
+	set(cluster, "news_behind",
+		number(status->newest > status->applied ? status->newest - status->applied : 0));
 	set(cluster, "remembered", number(status->known_count));
 	set(cluster, "unsaid", number(status->unsaid_count));
 	set(cluster, "secret_waits_for", name_of(status, shared_awaited(a->shared)));

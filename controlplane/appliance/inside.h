@@ -2,14 +2,18 @@
 #pragma once
 
 #include "controlplane/appliance/appliance.h"
+#include "controlplane/appliance/appliance_count.h"
 #include "controlplane/appliance/note.h"
 #include "controlplane/appliance/shared.h"
 #include "controlplane/cluster/ledger_wire.h"
 #include "controlplane/cluster/member.h"
 #include "controlplane/link/link.h"
+#include "dataplane/gate/code.h"
 
 #define APPLIANCE_PREFIX_BYTES 64u
 #define APPLIANCE_CODES_MS 10000u // for a lane that the ledger has yet to hear of
+#define APPLIANCE_LOOK_MS 1000u // between looks at how many codes of a lane were used
+#define APPLIANCE_HURRY_MS 100u // between looks at who has a secret that is on its way
 #define APPLIANCE_UNUSED_MAX 256u // places drawn for codes that were not good
 #define APPLIANCE_FAILURE_BYTES 384u // with a key, and what to do
 #define APPLIANCE_RANKS \
@@ -43,9 +47,20 @@ struct appliance {
 	bool is_code_due, is_code_asked, is_code_unknown; // not all have been; some are on their
 							  // way; some could not be
 	char failure[APPLIANCE_FAILURE_BYTES]; // why nothing that the store says can be gone by
+	bool is_code_late; // a lane is not known to the ledger, and waited for by nobody
+	uint32_t code_unknown; // that lane
+	uint64_t code_unknown_ms; // when the ledger last said so
+	struct code_digest look; // a code that somebody asks about
+	uint32_t look_lane;
+	bool is_look_due; // to be asked
+	uint64_t look_us, looked_us, look_used; // since when; when answered; what
+	uint64_t shared_us; // when the conductor's part of what is shared was last done
 	uint64_t full_us; // when the ledger last had no room for a record
 	uint64_t failures; // tries in a row that ended so
 };
+
+// How the member stands, after each turn, reply or news: appliance.c
+void appliance_look(struct control *c);
 
 // Answer links into lanes: appliance_code.c
 //   others  at most `room`, no less than `count`: what is left for the member, and places that are
@@ -74,7 +89,7 @@ void appliance_draws_told(
 bool appliance_draws_are_restored(struct control *c);
 
 // Before each turn of the member: a ledger that has lost writes is told of all uses known here.
-void appliance_code_look(struct appliance *a, uint64_t now_ms);
+void appliance_code_look(struct control *c, uint64_t now_ms);
 
 // What the configuration makes of rooms and pools: appliance_lines.c
 struct appliance_nodes {

@@ -1,6 +1,8 @@
 // A copy of each record as it came, sealed where it was sealed, for when the ledger has lost it;
 // and what is in it goes at once where it is used. Nothing is acted upon that was only wished for:
 // a command puts a record, and goes by it when the ledger tells it back, like everybody.
+//
+// LONG: the copies, and each kind of record that goes through them
 
 #include "controlplane/appliance/shared.h"
 
@@ -35,6 +37,7 @@ struct shared {
 	uint8_t told; // the secret that all are to know; 0: none
 	uint64_t told_ttl_s, told_cursor, told_since_s; // of it; cursor 0: not known yet
 	uint8_t awaited;
+	uint32_t known, all; // appliances that go by the secret that is told; of how many
 };
 
 // --- copies
@@ -70,12 +73,12 @@ static struct copy *find(const struct shared *s, uint8_t type, uint32_t id)
 	return NULL;
 }
 
-static uint32_t count_of(const struct shared *s, uint8_t type)
+static bool has_any(const struct shared *s, uint8_t type)
 {
-	uint32_t count = 0;
-	for (uint32_t i = 0; i < s->count; i++)
-		count += s->copies[i].type == type;
-	return count;
+	uint32_t i = 0;
+	while (i < s->count && s->copies[i].type != type)
+		i++;
+	return i < s->count;
 }
 
 static void forget(struct shared *s, struct copy *copy)
@@ -119,8 +122,8 @@ static bool put(struct shared *s, const struct ledger_record *record)
 
 static bool drop(struct shared *s, uint8_t type, uint32_t id, bool is_conductors)
 {
-	return put(
-		s, &(struct ledger_record){.type = type, .id = id, .is_conductors = is_conductors});
+	const struct ledger_record none = {.type = type, .id = id, .is_conductors = is_conductors};
+	return put(s, &none);
 }
 
 // --- sealed
@@ -421,21 +424,28 @@ static void drop_retired(struct shared *s)
 }
 
 // The first who does not go by the secret that was told yet.
-static uint8_t awaited(const struct shared *s, const struct shared_view *view, uint64_t now_s)
+static uint8_t awaited(struct shared *s, const struct shared_view *view, uint64_t now_s)
 {
 	const bool is_long = s->told_ttl_s == 0 || now_s >= s->told_since_s + SHARED_DEAD_S;
+	uint8_t first = LEDGER_MEMBERS_MAX;
+	s->known = s->all = 0;
 	for (uint32_t i = 0; i < view->member_count; i++) {
 		const struct ledger_member *m = &view->members[i];
-		if (m->has_left || m->applied >= s->told_cursor || (!m->is_live && is_long))
+		if (m->has_left)
 			continue;
-		return m->number;
+		s->all++;
+		if (m->applied >= s->told_cursor)
+			s->known++;
+		else if ((m->is_live || !is_long) && first == LEDGER_MEMBERS_MAX)
+			first = m->number;
 	}
-	return LEDGER_MEMBERS_MAX;
+	return first;
 }
 
 // All know it: from now on it signs, and the one before retires.
 static void promote(struct shared *s, uint64_t now_s)
 {
+	uint8_t revoked = 0;
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct shared_record_secret r;
 		if (s->copies[i].type != SHARED_SECRET || !read_secret(s, &s->copies[i], &r))
@@ -443,6 +453,8 @@ static void promote(struct shared *s, uint64_t now_s)
 		if (r.of.id == s->told) {
 			r.state = SECRETS_CURRENT;
 			put_secret(s, &r, true);
+		} else if (r.state == SECRETS_CURRENT && s->told_ttl_s == 0) {
+			revoked = r.of.id;
 		} else if (r.state == SECRETS_CURRENT) {
 			r.state = SECRETS_OLD;
 			r.of.retire_s = now_s + s->told_ttl_s;
@@ -450,6 +462,8 @@ static void promote(struct shared *s, uint64_t now_s)
 		}
 		explicit_bzero(&r, sizeof(r));
 	}
+	if (revoked) // when the new one signs
+		drop(s, SHARED_SECRET, revoked, true);
 }
 
 void shared_turn(struct shared *s, const struct shared_view *view, uint64_t now_s)
@@ -463,7 +477,7 @@ void shared_turn(struct shared *s, const struct shared_view *view, uint64_t now_
 		s->awaited = awaited(s, view, now_s);
 	if (!view->is_conductor || view->is_away || !s->is_resynced || s->is_resyncing)
 		return;
-	if (count_of(s, SHARED_SECRET) == 0)
+	if (!has_any(s, SHARED_SECRET))
 		give_secrets(s);
 	else if (has_current(s))
 		drop_retired(s);
@@ -477,14 +491,29 @@ void shared_turn(struct shared *s, const struct shared_view *view, uint64_t now_
 int shared_rotate(struct shared *s, uint64_t ttl_s, uint64_t now_s)
 {
 	struct shared_record_secret r = {.state = SECRETS_TOLD, .ttl_s = ttl_s};
-	if (!shared_is_ready(s) || s->told)
+	if (!shared_is_ready(s))
 		return -EAGAIN;
+	if (s->told)
+		return -EBUSY;
 	int ret = secrets_make(s->secrets, now_s, &r.of);
 	if (ret == 0)
 		ret = put_secret(s, &r, false);
-	const int id = r.of.id;
+	ret = ret < 0 ? ret : r.of.id;
 	explicit_bzero(&r, sizeof(r));
-	return ret < 0 ? ret : id;
+	return ret;
+}
+
+// The secret that is told is to sign as soon as all who live have it, and the one before to be
+// gone.
+static int hasten(struct shared *s)
+{
+	struct shared_record_secret r = {.ttl_s = 0};
+	const struct copy *copy = find(s, SHARED_SECRET, s->told);
+	const bool is_read = copy && read_secret(s, copy, &r);
+	r.ttl_s = 0;
+	const int ret = is_read ? put_secret(s, &r, false) : -EAGAIN;
+	explicit_bzero(&r, sizeof(r));
+	return ret;
 }
 
 int shared_revoke(struct shared *s, uint8_t id, uint64_t now_s)
@@ -497,8 +526,15 @@ int shared_revoke(struct shared *s, uint8_t id, uint64_t now_s)
 	explicit_bzero(&r, sizeof(r));
 	if (!is_current)
 		return drop(s, SHARED_SECRET, id, false) ? 0 : -EAGAIN;
-	const int ret = shared_rotate(s, 0, now_s);
+	const int ret = s->told ? hasten(s) : shared_rotate(s, 0, now_s);
 	return ret < 0 ? ret : 0;
+}
+
+uint8_t shared_told(const struct shared *s, uint32_t *known, uint32_t *all)
+{
+	*known = s->known;
+	*all = s->all;
+	return s->told;
 }
 
 bool shared_put_room(struct shared *s, const struct shared_room *room)

@@ -100,15 +100,16 @@ bool shared_is_foreign(const struct shared *s);
 // all have been put; then the next call begins anew.
 bool shared_restore(struct shared *s);
 
-// Once a second: what the conductor has to do.
+// What the conductor has to do: once a second, and more often while a secret is on its way.
 void shared_turn(struct shared *s, const struct shared_view *view, uint64_t now_s);
 
 // Rotate, for an old one that still verifies `ttl_s`. Returns the id of the new one, which will
-// sign when all have it; or -errno: -EAGAIN one is on its way or the ledger takes nothing now,
-// -ENOSPC, -EIO.
+// sign when all have it; or -errno: -EBUSY one is on its way (shared_told()), -EAGAIN the ledger
+// takes nothing now, -ENOSPC, -EIO.
 int shared_rotate(struct shared *s, uint64_t ttl_s, uint64_t now_s);
 
-// Returns 0 or -errno, likewise, or -ENOENT. The current one is replaced first.
+// Returns 0 or -errno, likewise, or -ENOENT. The current one is replaced first, by the one that is
+// on its way if there is one: nobody who is down is waited for then.
 int shared_revoke(struct shared *s, uint8_t id, uint64_t now_s);
 
 // What commands say of a room now. Returns false if the ledger takes nothing now; then nothing has
@@ -126,6 +127,10 @@ bool shared_drop_draw(struct shared *s, uint32_t id);
 
 // Have all gatherings told again that are known.
 void shared_tell_draws(struct shared *s);
+
+// The secret that is on its way, or 0; and how many appliances of those that have not said goodbye
+// have it.
+uint8_t shared_told(const struct shared *s, uint32_t *known, uint32_t *all);
 
 // Who is waited for before a secret signs: its number as of ledger_member, or LEDGER_MEMBERS_MAX.
 uint8_t shared_awaited(const struct shared *s);

@@ -30,6 +30,7 @@ struct conductor {
 	struct node *nodes; // parents before those below
 	uint32_t count, next; // next: to be looked at first
 	uint64_t fence, since_ms; // fence 0: not in office
+	uint64_t epoch; // of the last reply
 	uint64_t reply_fence; // of the last reply
 	uint64_t next_elect_ms;
 	int64_t correction_ms; // to be said, if is_off
@@ -415,8 +416,11 @@ void conductor_reply(
 	// A batch that was late is skewed too; that says nothing of the others'.
 	const bool is_late = reply->time_ms > sent_ms + LEDGER_SKEW_MS;
 	c->is_steady = !reply->is_recovering && (!reply->is_skewed || is_late);
-	if (reply->conductor != reply->number || reply->fence != c->fence)
+	// In a ledger that has lost all the same fence may be given again.
+	if (reply->conductor != reply->number || reply->fence != c->fence ||
+		reply->epoch != c->epoch)
 		leave_office(c);
+	c->epoch = reply->epoch;
 	look_at_clock(c, reply, sent_ms, now_ms);
 }
 
@@ -455,6 +459,13 @@ static void see(struct node *node, const struct ledger_view *view, uint64_t now_
 	node->is_seen = true;
 }
 
+// The ledger does not know a node that was said: what stood above or below it may be gone too.
+static void forget_said(struct conductor *c)
+{
+	for (uint32_t i = 0; i < c->count; i++)
+		c->nodes[i].is_said = c->nodes[i].is_refused = false;
+}
+
 void conductor_answer(struct conductor *c, const struct ledger_entry *entry,
 	const struct ledger_answer *answer, uint64_t now_ms)
 {
@@ -470,6 +481,8 @@ void conductor_answer(struct conductor *c, const struct ledger_entry *entry,
 		node->is_said = is_done && !node->is_changed;
 		node->is_refused = answer->verdict == LEDGER_REFUSED && !node->is_changed;
 		c->refused_total += answer->verdict == LEDGER_REFUSED;
+	} else if (answer->verdict == LEDGER_UNKNOWN) {
+		forget_said(c);
 	} else if (entry->kind == LEDGER_VIEW && is_done && node->is_said) {
 		see(node, &answer->view, now_ms);
 	} else if (entry->kind == LEDGER_THRESHOLD && !is_done && node->line) {

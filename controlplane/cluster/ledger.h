@@ -279,7 +279,10 @@ struct ledger_record {
 // for it. The first of these that applies:
 //   1. LEDGER_CODE_UNDO: if the holder has used it for this visitor, it has not been used:
 //      LEDGER_DONE, always.
-//   2. The holder has used it: LEDGER_GRANTED with the place of that time, so that whoever lost the
+//      LEDGER_CODE_LOOK: LEDGER_GRANTED; visitor and key of its place are how often it was used,
+//      and 0; or without a digest how many codes of the line were used, and how often all together.
+//   2. The holder has used it and given the place back: LEDGER_LAPSED, to LEDGER_CODE_USE. Else, if
+//      the holder has used it: LEDGER_GRANTED with the place of that time, so that whoever lost the
 //      answer gets the same again.
 //   3. LEDGER_CODE_KNOWN: this use has been made: written back after a loss. It counts, even beyond
 //      `uses`: LEDGER_GRANTED with its place.
@@ -292,6 +295,7 @@ enum ledger_code_what {
 	LEDGER_CODE_USE = 1,
 	LEDGER_CODE_UNDO,
 	LEDGER_CODE_KNOWN,
+	LEDGER_CODE_LOOK,
 	LEDGER_CODE_WHATS,
 };
 

@@ -27,6 +27,7 @@ ROOMS = [
     room("line", capacity=1, session="10m"),
     room("same", capacity=1, session="60s"),
     room("ended", capacity=50, session="60s"),
+    room("both", capacity=1, session="60s"),
     room("exact", capacity=5, session="2s"),
     room("told", capacity=5, session="60s"),
     room("next", capacity=1, session="2s"),
@@ -79,14 +80,14 @@ class Cluster:
         self.key.write_text("5a" * 32)
         self.key.chmod(0o600)
         self.codes = self.redis.folder / "codes.txt"
-        self.codes.write_text("7GQX-4TRM\nK2M9-XW7P, 2\n")
+        self.codes.write_text("7GQX-4TRM\nK2M9-XW7P, 2\nWQ4T-8HJN\n")
         self.at = {}
 
     def make(self, name, rooms=None, key=None):
         coded = room("coded", mode="always", capacity=2,
                      lanes=[{"name": "fans", "codes": str(self.codes)}])
         return Sluice(self.origin.port, rooms=rooms or [*ROOMS, coded], top={
-            "store": f"unix://{self.redis.socket}",
+            "store": f"unix://{self.redis.socket}", "code_attempts": 100,
             "cluster": {"appliance": name, "key_file": str(key or self.key)},
         })
 
@@ -252,6 +253,25 @@ def test_what_ended_on_one_is_refused_on_all(cluster):
         wait_for(is_refused, max(0.1, until - time.monotonic()), 0.05)
 
 
+def test_who_carries_two_visitors_tokens_gives_both_back(cluster):
+    """A browser can hold the ticket of one visitor and the pass of another: it leaves with all that
+    it holds, and 204 says that all of it is given back."""
+    inside, waits = enter(cluster, "both"), Wanderer(cluster, "both")
+    assert not is_inside(waits.get()) and waits.ticket
+    ticket, passed = waits.ticket, inside.passed
+    both = Wanderer(cluster, "both")
+    both.visitor.client.cookies.set("sluice-t-both", ticket)
+    both.visitor.client.cookies.set("sluice-p-both", passed)
+    assert both.leave(cluster.all()[1]).status_code == 204
+    for sluice in cluster.all():
+        for one, name, token_of in ((waits, "t", ticket), (inside, "p", passed)):
+            def is_gone():
+                alone = Wanderer(cluster, "both")
+                alone.visitor.client.cookies.set(f"sluice-{name}-both", token_of)
+                return alone.get("/.sluice/both/status", sluice, headers=JSON).status_code == 410
+            wait_for(is_gone, 3, 0.1, otherwise=cluster.describe)
+
+
 def test_capacity_is_exact(cluster):
     """A crowd at all three: by the passes themselves never more than five are inside."""
     passes, stop = [], threading.Event()
@@ -334,7 +354,10 @@ def test_who_may_not_join(cluster):
                 {"room": "hold", "otherwise": ["a9"], "here": sluice is differs}], 5)
             says = "configured otherwise " + ("here" if sluice is differs else "on a9")
             assert sluice.read_log().count("room hold: " + says) == 1, sluice.read_log()
-        assert named.process.wait(15) == 1 and "is the name of another" in named.read_log()
+        assert named.process.wait(15) == 1
+        said = [line for line in named.read_log().splitlines() if " error" in line]
+        assert len(said) == 1 and "is the name of another appliance, which is alive" in said[0]
+        assert "waiting 5 s for its end" in named.read_log()
         assert keyed.process.wait(15) == 1 and "not the key of this cluster" in keyed.read_log()
         members = {m["appliance"]: m["state"] for m in cluster.all()[0].show("cluster")["members"]}
         assert members == {"a1": "live", "a2": "live", "a3": "live", "a8": "left", "a9": "live"}
@@ -415,6 +438,42 @@ def test_a_code_is_used_up_on_all(cluster):
     assert third.code("K2M9-XW7P", a).status_code == 200
     assert newcomer(cluster).code("K2M9-XW7P", b).json()["reason"] == "code_spent"
     assert len({token(one.ticket)["key"] for one in (first, second, third)}) == 3
+    for sluice in cluster.all():  # what all have used, on each
+        said = {code: json.loads(sluice.cli("lane", "code", "coded/fans", code, "--json").stdout)
+                for code in ("7GQX-4TRM", "K2M9-XW7P", "WQ4T-8HJN")}
+        assert [said[code]["used"] for code in said] == [1, 2, 0], said
+        wait_for(lambda: (view := sluice.show("room", "coded/fans"))["codes_used"] == 2
+                 and view["code_uses_made"] == 3, 4, otherwise=sluice.read_log)
+
+
+def test_a_place_that_was_given_back_is_not_given_again(cluster):
+    a, b, c = cluster.all()
+    one = newcomer(cluster)
+    cookies = dict(one.visitor.client.cookies)
+    assert one.code("WQ4T-8HJN", a).status_code == 200
+    wait_for(lambda: one.status(b)["position"] is not None, 5)
+    assert one.leave(b).status_code == 204
+    time.sleep(0.5)
+    for sluice in (a, b, c):  # with what it had before, as if the answer had not come
+        again = Wanderer(cluster, "coded")
+        again.visitor.client.cookies.update(cookies)
+        answer = again.code("WQ4T-8HJN", sluice)
+        assert (answer.status_code, answer.json()["reason"]) == (403, "code_spent")
+
+
+def test_codes_of_a_store_that_is_emptied(cluster):
+    """Again and again, at any moment of a conductor's: codes are answered, and what was used is."""
+    for i in range(4):
+        time.sleep(0.17 * i)
+        epoch = cluster.all()[0].show("cluster")["epoch"]
+        cluster.redis.say("FLUSHALL")
+        wait_for(lambda: all(s.show("cluster")["epoch"] > epoch
+                             and not s.show("cluster")["recovering"] for s in cluster.all()),
+                 15, 0.05, otherwise=cluster.describe)
+        for code in ("7GQX-4TRM", "K2M9-XW7P"):
+            answer = wait_for(lambda: (a := newcomer(cluster).code(code)).status_code != 503 and a,
+                              5, 0.2, otherwise=cluster.describe)
+            assert answer.json()["reason"] == "code_spent"
 
 
 def test_the_store_has_lost_all(cluster):

@@ -363,7 +363,7 @@ def log_of(sluice, *words):
 
 @pytest.mark.parametrize("damage, says", [
     (lambda say, key: say("HSET", key("n"), "level", "garbage"), ("n:", "level")),
-    (lambda say, key: (say("DEL", key("e")), say("SET", key("e"), "x")), ("e:", "string")),
+    (lambda say, key: say("SET", key("e"), "x"), ("e:", "string")),
 ])
 def test_damaged_keys(two, damage, says):
     """Somebody has written into the keys: which, and what to do, is said once, and Redis is not
@@ -406,6 +406,35 @@ def test_damaged_keys(two, damage, says):
 
 def secrets_of(sluice):
     return json.loads(sluice.cli("secrets", "list", "--json").stdout)
+
+
+def test_what_a_secret_waits_for(two):
+    """Who is down is named while a secret waits for it; a revocation waits for the others alone,
+    and is in force everywhere at once."""
+    two.at["c"] = two.make("c").start(expect_ready=False)
+    a, b, c = two.all()
+    wait_for(c.is_ready, 30, otherwise=c.read_log)
+    two.wait_whole()
+    _, one = fill(two, "hold")
+    assert not is_inside(one.get(sluice=a)) and one.ticket
+    first = token(one.ticket)["secret"]
+    c.kill()
+    wait_for(lambda: a.show("cluster")["appliances"] == 2, 5)
+    a.cli("secrets", "rotate")
+    for sluice in (a, b):
+        told = wait_for(lambda: [s for s in secrets_of(sluice) if s["state"] == "told"
+                                 and s["known_by"] == 2], 3)[0]
+        assert (told["of"], told["waits_for"]) == (3, "c")
+    again = b.cli("secrets", "rotate", check=False)
+    assert again.returncode != 0 and "waiting for c" in again.stdout + again.stderr, again
+    b.cli("secrets", "revoke", str(first))
+    began = time.monotonic()
+    for sluice in (a, b):
+        wait_for(lambda: [(s["state"], s["secret"] == first) for s in secrets_of(sluice)]
+                 == [("current", False)], 3, 0.05, otherwise=two.describe)
+    assert time.monotonic() - began < 1.5
+    del two.at["c"]
+    c.destroy()
 
 
 COMMANDS = [("room", "hold", "pause"), ("room", "hold", "release", "1"), ("secrets", "rotate")]
@@ -461,3 +490,18 @@ def test_most_decide_what_is_configured(two):
                 sluice.process.send_signal(signal.SIGCONT)
     finally:
         odd.destroy()
+
+
+def test_who_comes_first_does_not_queue(two):
+    """An appliance that listens lets people in, after the first start of all and after others."""
+    for end in (None, "stop", "kill"):
+        for sluice in two.all() if end else []:
+            getattr(sluice, end)()
+        for sluice in two.all() if end else []:
+            sluice.start(expect_ready=False)
+        for sluice in two.all():
+            wait_for(sluice.is_ready, 30, otherwise=sluice.read_log)
+        one = Visitor(two.all()[0])
+        assert is_inside(one.get("/hold/")), two.describe()
+        assert one.client.post(two.all()[0].url("/.sluice/hold/leave")).status_code == 204
+        time.sleep(0.5)

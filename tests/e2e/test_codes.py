@@ -193,6 +193,18 @@ def test_a_lost_answer_costs_nothing(start, visitor):
     assert used(sluice, "K2M9-XW7P") == 1
 
 
+def test_a_place_that_was_given_back_is_not_given_again(start, visitor):
+    sluice = start()
+    one = visitor(sluice)
+    one.get("/derby/")
+    cookies = dict(one.client.cookies)
+    assert ask(one, "7GQX-4TRM")[0] == 200
+    assert one.client.post("/.sluice/derby/leave").status_code == 204
+    again = visitor(sluice)
+    again.client.cookies.update(cookies)
+    assert reason(again, "7GQX-4TRM") == (403, "code_spent")
+
+
 def test_a_double_click_without_a_ticket(start, visitor):
     sluice = start(top={"code_attempts": 100})
     page = visitor(sluice).get(PAGE)

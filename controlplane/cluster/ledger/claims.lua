@@ -264,8 +264,12 @@ local function taken_again(line, known)
 		use_ticket(line)
 	end
 	if known.state == ACTIVE then
-		if is_later then
-			move_end(line, known, claim.expires)
+		local has_slot = call('ZSCORE', P .. 'e:' .. line.id, claim.visitor)
+		if not has_slot then -- that key was deleted, and no other
+			give(line, -1)
+		end
+		if is_later or not has_slot then
+			move_end(line, known, max(claim.expires, known.expires))
 		end
 		affirm(line, claim.visitor)
 	elseif not is_later or claim.expires <= now_s then

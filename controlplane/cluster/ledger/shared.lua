@@ -35,6 +35,12 @@ local function code()
 		return UNKNOWN
 	end
 	local counts, places = P .. 'o:' .. id, P .. 'u:' .. id
+	if what == '4' then
+		local is_of_all = spent == NONE16 .. NONE16
+		local used = is_of_all and call('HLEN', counts) or
+			number_of(call('HGET', counts, spent), 'o:' .. id, spent)
+		return GRANTED .. format(' %016x %016x 0', used, is_of_all and call('HLEN', places) or 0)
+	end
 	local place = call('HGET', places, spent .. holder)
 	if what == '2' then
 		if place and sub(place, 3, 18) == visitor then
@@ -44,6 +50,9 @@ local function code()
 			end
 		end
 		return DONE
+	end
+	if place and what == '1' and call('ZSCORE', P .. 'l:' .. id, sub(place, 20, 35) .. sub(place, 3, 18)) then
+		return LAPSED
 	end
 	if not place then
 		local is_known = what == '3'

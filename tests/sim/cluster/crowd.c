@@ -227,9 +227,10 @@ static void record(struct crowd *c, struct ledger_entry *e)
 		e->kind = LEDGER_CODE;
 		e->code = (struct ledger_code){.what = chance(c, 250)  ? LEDGER_CODE_UNDO
 						       : chance(c, 50) ? LEDGER_CODE_KNOWN
+						       : chance(c, 50) ? LEDGER_CODE_LOOK
 								       : LEDGER_CODE_USE,
 			.uses = (uint32_t)crowd_random(c, 3) + 1,
-			.digest = {7, crowd_random(c, 5) + 1},
+			.digest = {chance(c, 200) ? 0 : 7, crowd_random(c, 5)},
 			.holder = crowd_random(c, 4) + 1,
 			.place = {crowd_random(c, 3) + 1, crowd_random(c, 9), chance(c, 500)}};
 	} else if (what == 2) {

@@ -198,9 +198,14 @@ uint64_t model_settled(const struct model_node *line);
 
 // One entry each; the answer is printed behind its kind.
 void model_view(struct model *m, const struct ledger_entry *entry, struct model_text *answer);
+// A bit for each live member that has configured it otherwise; whether one has more lines otherwise
+// than most have than another who lives.
+uint64_t model_otherwise(const struct model *m, const struct model_node *n);
+bool model_is_odd(const struct model *m, uint32_t number);
 uint64_t model_first_held(const struct model *m, const struct model_node *line);
 void model_print_words(struct model_text *text, const struct ledger_words *words);
 void model_claim(struct model *m, const struct ledger_entry *entry, struct model_text *answer);
+void model_code(struct model *m, const struct ledger_entry *entry, struct model_text *answer);
 enum ledger_verdict model_gathered(struct model *m, const struct ledger_entry *entry);
 void model_read_gathered(struct model *m, const struct model_node *line,
 	const struct ledger_read *read, struct model_text *answer);

@@ -63,46 +63,6 @@ static enum ledger_verdict slots(struct model *m, const struct ledger_entry *e)
 	return LEDGER_DONE;
 }
 
-static bool has_voted(const struct model *m, const struct model_node *line, uint32_t n)
-{
-	return m->members[n].is_live && line->has_config[n];
-}
-
-static uint32_t votes_for(const struct model *m, const struct model_node *line, uint64_t config)
-{
-	uint32_t votes = 0;
-	for (uint32_t n = 0; n < LEDGER_MEMBERS_MAX; n++)
-		votes += has_voted(m, line, n) && line->config[n] == config;
-	return votes;
-}
-
-// Lines that most have configured otherwise than member `number`.
-static uint32_t count_odd(const struct model *m, uint32_t number)
-{
-	uint32_t odd = 0;
-	for (const struct model_node *l = m->nodes; l < m->nodes + MODEL_NODES_MAX; l++) {
-		uint32_t most = 0;
-		for (uint32_t n = 0; l->id != 0 && l->is.is_line && n < LEDGER_MEMBERS_MAX; n++) {
-			const uint32_t votes =
-				has_voted(m, l, n) ? votes_for(m, l, l->config[n]) : 0;
-			most = votes > most ? votes : most;
-		}
-		odd += most > (has_voted(m, l, number) ? votes_for(m, l, l->config[number]) : 0);
-	}
-	return odd;
-}
-
-static bool is_odd(const struct model *m, uint32_t number)
-{
-	uint32_t live = 0, least = UINT32_MAX;
-	for (uint32_t n = 0; n < LEDGER_MEMBERS_MAX; n++) {
-		const uint32_t odd = m->members[n].is_live ? count_odd(m, n) : UINT32_MAX;
-		live += m->members[n].is_live;
-		least = odd < least ? odd : least;
-	}
-	return live > 2 && m->members[number].is_live && count_odd(m, number) > least;
-}
-
 static void end_office(struct model *m)
 {
 	m->conductor = LEDGER_MEMBERS_MAX;
@@ -118,7 +78,7 @@ static enum ledger_verdict config(struct model *m, const struct ledger_entry *e)
 	line->config[m->self] = e->config;
 	line->has_config[m->self] = true;
 	if (e->config != line->is.config && m->conductor != LEDGER_MEMBERS_MAX &&
-		is_odd(m, m->conductor))
+		model_is_odd(m, m->conductor))
 		end_office(m);
 	return LEDGER_DONE;
 }
@@ -137,7 +97,7 @@ static enum ledger_verdict elect(struct model *m, const struct ledger_entry *e)
 			     distance(m->raw_ms + LEDGER_LEASE_MS, m->until_ms) < LEDGER_LEASE_MS;
 	if (is_held && !is_same)
 		return LEDGER_REFUSED;
-	if (is_odd(m, m->self)) {
+	if (model_is_odd(m, m->self)) {
 		if (is_same)
 			end_office(m);
 		return LEDGER_REFUSED;
@@ -426,49 +386,6 @@ static enum ledger_verdict record(struct model *m, const struct ledger_entry *e)
 	return LEDGER_DONE;
 }
 
-// The use of a code by a holder, and how often it was used by anybody.
-static struct model_use *find_use(
-	const struct model_node *line, const struct ledger_code *code, uint64_t *used)
-{
-	struct model_use *mine = NULL;
-	*used = 0;
-	for (uint32_t i = 0; i < line->uses.count; i++) {
-		struct model_use *use = &line->uses.at[i];
-		if (memcmp(use->digest, code->digest, sizeof(use->digest)) != 0)
-			continue;
-		++*used;
-		if (use->holder == code->holder)
-			mine = use;
-	}
-	return mine;
-}
-
-static void code(struct model *m, const struct ledger_entry *e, struct model_text *answer)
-{
-	const struct ledger_code *c = &e->code;
-	struct model_node *line = model_line(m, e->line);
-	if (!line)
-		return say(answer, LEDGER_UNKNOWN);
-	uint64_t used;
-	const struct model_use *mine = find_use(line, c, &used);
-	if (c->what == LEDGER_CODE_UNDO) {
-		if (mine && mine->place.visitor == c->place.visitor)
-			MODEL_REMOVE(line->uses, (uint32_t)(mine - line->uses.at));
-		return say(answer, LEDGER_DONE);
-	}
-	const bool is_known = mine || c->what == LEDGER_CODE_KNOWN;
-	if (!is_known && m->is_recovering)
-		return say(answer, LEDGER_UNKNOWN);
-	if (!is_known && used >= c->uses)
-		return say(answer, LEDGER_LAPSED);
-	const struct model_use fresh = {{c->digest[0], c->digest[1]}, c->holder, c->place};
-	const struct ledger_place place = mine ? mine->place : c->place;
-	if (!mine)
-		MODEL_ADD(line->uses, fresh);
-	model_print(answer, "%d %016" PRIx64 " %016" PRIx64 " %d", LEDGER_GRANTED, place.visitor,
-		place.key, place.is_gathered);
-}
-
 // --- pages: the items from `from` on, last ones first
 
 static int by_expires(const void *a, const void *b)
@@ -627,7 +544,7 @@ void model_share(struct model *m, const struct ledger_entry *entry, struct model
 	else if (entry->kind == LEDGER_READ)
 		read_page(m, entry, answer);
 	else if (entry->kind == LEDGER_CODE)
-		code(m, entry, answer);
+		model_code(m, entry, answer);
 	else
 		say(answer, by_kind[entry->kind](m, entry));
 }

@@ -26,17 +26,6 @@ static uint64_t first_present(const struct model_node *line)
 	return first;
 }
 
-static uint64_t otherwise(const struct model *m, const struct model_node *n)
-{
-	uint64_t bits = 0;
-	for (uint32_t i = 0; i < LEDGER_MEMBERS_MAX; i++) {
-		const bool has_said = m->members[i].is_live && n->has_config[i];
-		if (has_said && n->is.config != 0 && n->config[i] != n->is.config)
-			bits |= 1ull << i;
-	}
-	return bits;
-}
-
 static void print_counts(struct model *m, const struct model_node *n, struct model_text *answer)
 {
 	model_print(answer, "%d %016" PRIx64 " %016" PRIx64 " %016" PRIx64, LEDGER_DONE,
@@ -49,7 +38,7 @@ static void print_counts(struct model *m, const struct model_node *n, struct mod
 		n->came, n->admitted, n->directs, n->undone, n->ended, n->expired, n->lost);
 	model_print(answer, " %" PRIu64 " %d %d %" PRIu64, model_people(m, n), n->is_open,
 		n->is.config != 0 && n->config[m->self] != n->is.config, n->threshold_rank);
-	model_print(answer, " %016" PRIx64, otherwise(m, n));
+	model_print(answer, " %016" PRIx64, model_otherwise(m, n));
 }
 
 // The first of them, and the conductor's are told no more.

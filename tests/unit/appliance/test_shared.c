@@ -319,7 +319,7 @@ static void a_secret_signs_when_all_have_it(void **state)
 		assert_non_null(view_of(&c->at[0], SECRETS_CURRENT, &view));
 		assert_int_not_equal(view.id, id);
 	}
-	assert_int_equal(shared_rotate(c->at[0].shared, TTL, c->now_s), -EAGAIN);
+	assert_int_equal(shared_rotate(c->at[0].shared, TTL, c->now_s), -EBUSY);
 	settle(c);
 	assert_same_current(c);
 	for (uint32_t i = 0; i < APPLIANCES; i++) {
@@ -409,6 +409,34 @@ static void a_revoked_one_is_gone_everywhere(void **state)
 	settle(c);
 	for (uint32_t i = 0; i < APPLIANCES; i++)
 		assert_null(view_of(&c->at[i], SECRETS_OLD, &view));
+	destroy(c);
+}
+
+// A rotation waits for somebody who is down; what it would replace is to be gone now.
+static void a_revocation_hurries_a_rotation(void **state)
+{
+	(void)state;
+	struct cluster *c = create();
+	struct secrets_view view;
+	uint32_t known, all;
+	settle(c);
+	assert_non_null(view_of(&c->at[0], SECRETS_CURRENT, &view));
+	const uint8_t first = view.id;
+	c->members[1].is_live = false;
+	const int id = shared_rotate(c->at[0].shared, TTL, c->now_s);
+	settle(c);
+	assert_int_equal(shared_told(c->at[0].shared, &known, &all), id);
+	assert_int_equal(known, APPLIANCES - 1);
+	assert_int_equal(all, APPLIANCES);
+	assert_int_equal(shared_rotate(c->at[2].shared, TTL, c->now_s), -EBUSY);
+	assert_int_equal(shared_revoke(c->at[2].shared, first, c->now_s), 0);
+	settle(c);
+	assert_int_equal(shared_told(c->at[0].shared, &known, &all), 0);
+	for (uint32_t i = 0; i < APPLIANCES; i += 2) { // without a look at the clock
+		assert_null(view_of(&c->at[i], SECRETS_OLD, &view));
+		assert_non_null(view_of(&c->at[i], SECRETS_CURRENT, &view));
+		assert_int_equal(view.id, id);
+	}
 	destroy(c);
 }
 
@@ -735,6 +763,7 @@ int main(void)
 		cmocka_unit_test(who_is_down_is_waited_for),
 		cmocka_unit_test(who_has_left_is_not),
 		cmocka_unit_test(a_revoked_one_is_gone_everywhere),
+		cmocka_unit_test(a_revocation_hurries_a_rotation),
 		cmocka_unit_test(another_key_opens_nothing),
 		cmocka_unit_test(rooms_are_told_and_deleted),
 		cmocka_unit_test(people_are_released_once),

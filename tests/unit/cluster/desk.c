@@ -58,6 +58,7 @@ void desk_open(struct desk *d)
 	*d = (struct desk){.now_ms = START_MS,
 		.fence = FENCE,
 		.node_verdict = LEDGER_DONE,
+		.view_verdict = LEDGER_DONE,
 		.threshold_verdict = LEDGER_DONE,
 		.place = waiting_line()};
 	d->view.first_present = d->view.first_held = UINT64_MAX;
@@ -92,6 +93,8 @@ static void hear(struct desk *d, const struct ledger_entry *e)
 	}
 	if (e->kind == LEDGER_VIEW && e->line == LINE)
 		answer.view = d->view;
+	if (e->kind == LEDGER_VIEW)
+		answer.verdict = d->view_verdict;
 	if (e->kind == LEDGER_ELECT && d->conductor_is != 0)
 		answer.verdict = LEDGER_REFUSED;
 	conductor_answer(d->conductor, e, &answer, d->now_ms);
@@ -113,6 +116,7 @@ void desk_batch(struct desk *d)
 		.is_recovering = d->is_recovering,
 		.conductor = d->conductor_is,
 		.fence = d->fence,
+		.epoch = d->epoch,
 		.raw_ms = (uint64_t)raw_ms,
 		.time_ms = (uint64_t)time_ms,
 		.correction_ms = d->correction_ms};

@@ -23,9 +23,9 @@ struct desk {
 	struct ledger_view view; // of the line
 	struct ledger_member members[2];
 	uint32_t member_count;
-	uint64_t now_ms, fence;
+	uint64_t now_ms, fence, epoch;
 	int64_t correction_ms, raw_ahead_ms;
-	uint8_t conductor_is, node_verdict, threshold_verdict;
+	uint8_t conductor_is, node_verdict, view_verdict, threshold_verdict;
 	bool is_skewed, is_recovering;
 };
 

@@ -45,6 +45,30 @@ static void it_stands_speaks_and_is_replaced(void **state)
 	desk_close(&d);
 }
 
+// What it has said is gone, though it is the conductor all the time, or again with the same fence.
+static void what_the_ledger_has_lost_is_said_again(void **state)
+{
+	(void)state;
+	struct desk d;
+	desk_open(&d);
+	desk_run(&d, 2 * CONDUCTOR_RENEW_MS);
+	assert_true(conductor_fence(d.conductor) == FENCE);
+	uint32_t nodes = 0;
+	d.epoch = 8;
+	for (uint32_t i = 0; i < 2 * CONDUCTOR_RENEW_MS / 10; i++) {
+		desk_batch(&d);
+		nodes += desk_count(&d, LEDGER_NODE);
+	}
+	assert_int_equal(nodes, 1);
+	d.view_verdict = LEDGER_UNKNOWN;
+	for (uint32_t i = 0; i < CONDUCTOR_TURN_MS / 10 + 2; i++) {
+		desk_batch(&d);
+		nodes += desk_count(&d, LEDGER_NODE);
+	}
+	assert_true(nodes >= 2);
+	desk_close(&d);
+}
+
 static void a_store_away_ends_office(void **state)
 {
 	(void)state;
@@ -197,6 +221,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_stands_speaks_and_is_replaced),
+		cmocka_unit_test(what_the_ledger_has_lost_is_said_again),
 		cmocka_unit_test(a_store_away_ends_office),
 		cmocka_unit_test(nodes_are_said_when_they_change),
 		cmocka_unit_test(a_refused_node_is_left_out),

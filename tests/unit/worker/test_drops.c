@@ -368,11 +368,12 @@ static void test_draining(void **state)
 	ONLY({COUNTER_draining, 1});
 }
 
-// What comes behind a request that waits for control is kept as far as the buffer goes.
+// What comes behind a request that waits for control is kept as far as buffers go.
 static void test_pipeline_full(void **state)
 {
 	(void)state;
-	uint32_t room = stage.w->plan.buffer_bytes - (uint32_t)strlen(PAGE);
+	const uint32_t room =
+		CONN_KEPT_BUFFERS * stage.w->plan.buffer_bytes - (uint32_t)strlen(PAGE);
 	char *bytes = calloc(1, room + 1);
 	for (uint32_t beyond = 0; beyond <= 1; beyond++) {
 		struct fake_stream *visitor = stage_visitor(&stage);
