@@ -488,14 +488,24 @@ void shared_turn(struct shared *s, const struct shared_view *view, uint64_t now_
 
 // --- commands
 
+// Also what could not be read, of a newer version or another key, is a secret that others go by.
+static void list_taken(const struct shared *s, bool taken[SECRETS_MAX + 1])
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->copies[i].type == SHARED_SECRET && s->copies[i].id <= SECRETS_MAX)
+			taken[s->copies[i].id] = true;
+}
+
 int shared_rotate(struct shared *s, uint64_t ttl_s, uint64_t now_s)
 {
 	struct shared_record_secret r = {.state = SECRETS_TOLD, .ttl_s = ttl_s};
+	bool taken[SECRETS_MAX + 1] = {false};
 	if (!shared_is_ready(s))
 		return -EAGAIN;
 	if (s->told)
 		return -EBUSY;
-	int ret = secrets_make(s->secrets, now_s, &r.of);
+	list_taken(s, taken);
+	int ret = secrets_make(s->secrets, taken, now_s, &r.of);
 	if (ret == 0)
 		ret = put_secret(s, &r, false);
 	ret = ret < 0 ? ret : r.of.id;

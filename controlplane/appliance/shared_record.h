@@ -2,7 +2,7 @@
 //
 //   secret   version, state, created_s 8, retire_s 8, ttl_s 8, key 32
 //   seed     version, key 32
-//   room     version, state, mode, salt's length, salt 64, opened_ms 8, opened_at_ms 8,
+//   room     version, state, mode, salt's length, salt 32, opened_ms 8, opened_at_ms 8,
 //            message's length 2, message
 //   release  version, number 8, people 8
 //

@@ -69,12 +69,13 @@ static bool put(struct secrets *s, enum store_kind kind, const struct store_secr
 }
 
 // The id after the current one that is free; 0 if none is.
-static uint8_t id_free(const struct secrets *s)
+//   taken  by id, elsewhere; NULL: none
+static uint8_t id_free(const struct secrets *s, const bool *taken)
 {
 	uint32_t id = s->current;
 	for (uint32_t tried = 0; tried < SECRETS_MAX; tried++) {
 		id = id % SECRETS_MAX + 1;
-		if (s->by_id[id].state == SECRETS_ABSENT)
+		if (s->by_id[id].state == SECRETS_ABSENT && !(taken && taken[id]))
 			return (uint8_t)id;
 	}
 	return 0;
@@ -123,7 +124,7 @@ int secrets_rotate(struct secrets *s, uint64_t ttl_s, uint64_t now_s)
 	const struct store_status *status = store_poll(s->store, now_s * 1000);
 	if (s->next || status->is_pending || status->is_unsaved)
 		return -EAGAIN;
-	uint8_t id = id_free(s);
+	uint8_t id = id_free(s, NULL);
 	if (id == 0)
 		return -ENOSPC;
 	struct secret *next = &s->by_id[id];
@@ -160,12 +161,13 @@ int secrets_revoke(struct secrets *s, uint8_t id, uint64_t now_s)
 	return 0;
 }
 
-int secrets_make(const struct secrets *s, uint64_t now_s, struct store_secret *secret)
+int secrets_make(const struct secrets *s, const bool taken[SECRETS_MAX + 1], uint64_t now_s,
+	struct store_secret *secret)
 {
 	for (uint32_t id = 1; id <= SECRETS_MAX; id++)
 		if (s->by_id[id].state == SECRETS_TOLD)
 			return -EAGAIN;
-	*secret = (struct store_secret){.id = id_free(s), .created_s = now_s};
+	*secret = (struct store_secret){.id = id_free(s, taken), .created_s = now_s};
 	if (secret->id == 0)
 		return -ENOSPC;
 	if (getrandom(secret->key, STORE_SECRET_BYTES, 0) != STORE_SECRET_BYTES)

@@ -63,7 +63,9 @@ bool secrets_poll(struct secrets *s, uint64_t now_s);
 //
 // A fresh secret of an id that is free, not kept. Returns 0, or -errno: -EAGAIN another one is
 // SECRETS_TOLD, -ENOSPC.
-int secrets_make(const struct secrets *s, uint64_t now_s, struct store_secret *secret);
+//   taken  by id: the cluster has a secret there, though none that is kept here
+int secrets_make(const struct secrets *s, const bool taken[SECRETS_MAX + 1], uint64_t now_s,
+	struct store_secret *secret);
 // Keep a secret, in place of what had its id. `state` is SECRETS_TOLD, SECRETS_CURRENT (the one
 // before is SECRETS_OLD from now on) or SECRETS_OLD. Returns whether anything changed.
 bool secrets_keep(struct secrets *s, const struct store_secret *secret, enum secrets_state state);

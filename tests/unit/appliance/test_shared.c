@@ -663,6 +663,56 @@ static void a_higher_version_is_passed_over(void **state)
 	destroy(c);
 }
 
+// The id of a secret that cannot be read here is taken: others go by it.
+static void an_unreadable_secret_keeps_its_id(void **state)
+{
+	(void)state;
+	struct cluster *c = create();
+	struct secrets_view view;
+	settle(c);
+	const int unread = shared_rotate(c->at[2].shared, TTL, c->now_s);
+	struct ledger_record *record = last_of(c, SHARED_SECRET, (uint32_t)unread);
+	change_sealed(c, record, "secret", SHARED_VERSION + 1, "");
+	uint8_t was[LEDGER_BLOB_MAX];
+	const uint32_t len = record->len;
+	memcpy(was, record->bytes, len);
+	settle(c);
+	for (uint32_t i = 0; i < APPLIANCES; i++) { // whoever rotates
+		const int id = shared_rotate(c->at[i].shared, TTL, c->now_s);
+		assert_true(id > 0);
+		assert_int_not_equal(id, unread);
+		settle(c);
+		assert_same_current(c);
+		assert_non_null(view_of(&c->at[0], SECRETS_CURRENT, &view));
+		assert_int_equal(view.id, id);
+	}
+	record = last_of(c, SHARED_SECRET, (uint32_t)unread);
+	assert_int_equal(record->len, len);
+	assert_memory_equal(record->bytes, was, len);
+	destroy(c);
+}
+
+// The last free id is found; with none free nothing is told.
+static void a_full_set_of_unreadable_secrets_ends_rotation(void **state)
+{
+	(void)state;
+	struct cluster *c = create();
+	const uint8_t junk[64] = {SHARED_VERSION + 1};
+	struct secrets_view view;
+	settle(c);
+	assert_non_null(view_of(&c->at[0], SECRETS_CURRENT, &view));
+	uint32_t free_id = view.id == SECRETS_MAX ? 1 : SECRETS_MAX;
+	for (uint32_t id = 1; id <= SECRETS_MAX; id++)
+		if (id != view.id && id != free_id)
+			shared_take(c->at[0].shared, SHARED_SECRET, id, junk, sizeof(junk));
+	assert_int_equal(shared_rotate(c->at[0].shared, TTL, c->now_s), free_id);
+	shared_take(c->at[0].shared, SHARED_SECRET, free_id, junk, sizeof(junk));
+	const uint32_t count = c->count;
+	assert_int_equal(shared_rotate(c->at[0].shared, TTL, c->now_s), -ENOSPC);
+	assert_int_equal(c->count, count);
+	destroy(c);
+}
+
 // Whatever stands in a record, it is looked at and no more.
 static void damaged_records_are_passed_over(void **state)
 {
@@ -774,6 +824,8 @@ int main(void)
 		cmocka_unit_test(what_is_not_told_again_is_no_more),
 		cmocka_unit_test(more_in_a_record_is_kept),
 		cmocka_unit_test(a_higher_version_is_passed_over),
+		cmocka_unit_test(an_unreadable_secret_keeps_its_id),
+		cmocka_unit_test(a_full_set_of_unreadable_secrets_ends_rotation),
 		cmocka_unit_test(damaged_records_are_passed_over),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
