@@ -379,7 +379,17 @@ local function node()
 	set(it, 'left_max', left_max)
 	set(it, 'ended_max', ended_max)
 	it.changed.config = hash
+	if is_fresh then
+		set(it, 'lost', 0)
+		set(it, 'lost_until', 0)
+		set(it, 'lost_of', 0)
+	end
 	write_nodes()
+	local above = is_fresh and id or '00000000'
+	while above ~= '00000000' do -- its sessions are counted in what is unsure above, too
+		call('HSET', P .. 'n:' .. above, 'sure', 0)
+		above = call('HGET', P .. 'n:' .. above, 'parent')
+	end
 	nodes = {} -- trees have changed: they are read anew
 	return DONE
 end

@@ -10,8 +10,8 @@ local node_numbers = {'parent_is', 'priority', 'weight', 'order', 'capacity', 'r
 	'all', 'all_period', 'newcomers', 'newcomers_period', 'session', 'present_max', 'left_max',
 	'ended_max', 'rank', 'coming', 'room_ahead', 'ahead', 'crowded_until', 'level', 'filled',
 	'all_start', 'all_used', 'newcomers_start', 'newcomers_used', 'pass', 'served', 'epoch', 'lost',
-	'lost_until', 'lost_of', 'admitted', 'directs', 'undone', 'ended', 'expired', 'came', 'before', 'to_rank', 'came_kept',
-	'came_fence', 'counted', 'drawn', 'gathering', 'over'}
+	'lost_until', 'lost_of', 'sure', 'admitted', 'directs', 'undone', 'ended', 'expired', 'came', 'before',
+	'to_rank', 'came_kept', 'came_fence', 'counted', 'drawn', 'gathering', 'over'}
 local NO_WORDS = 'ffffffffffffffff ffffffffffffffff 1 0 0 0 0 0 0 0'
 local WORDS = '^' .. string.rep('%S+ ', 9) .. '%S+'
 local node_flags = {'is_line', 'sliding', 'direct', 'open', 'active'}
@@ -254,12 +254,14 @@ end
 
 -- And what may have been granted is. A session in the book that nobody who is there has written back
 -- may have been ended, and its slot given to somebody whom only who is gone remembers: the affirmed
--- alone are known to hold theirs.
+-- alone are known to hold theirs. Counted once, and again while limits change before it is over.
 local function count_unsure(node, longest_s)
 	local until_ms = meta.unsure > 0 and meta.unsure + longest_s * 1000 + SKEW_MS or 0
-	if node.lost_until == until_ms and (until_ms == 0 or node.lost_of == node.capacity) then
+	if node.sure == meta.unsure and (now >= node.lost_until or
+		(node.lost_until == until_ms and node.lost_of == node.capacity)) then
 		return
 	end
+	set(node, 'sure', meta.unsure)
 	local is_promised = node.capacity > 0 and now < until_ms
 	set(node, 'lost', is_promised and max(0, node.capacity - affirmed(node)) or 0)
 	set(node, 'lost_until', until_ms)

@@ -46,7 +46,7 @@ local function node(id, is_line)
 	put('node', id, h.parent, h.priority or 0, h.order or 0, h.open or 0, h.active or 0, h.level or 0,
 		h.filled or 0, h.all_start or 0, h.all_used or 0, h.newcomers_start or 0, h.newcomers_used or 0,
 		h.pass or 0, h.served or 0, h.epoch or 0, h.lost or 0, h.lost_until or 0,
-		h.lost_of or 0)
+		h.lost_of or 0, h.sure or 0)
 	if not is_line then
 		return
 	end

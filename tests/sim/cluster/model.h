@@ -77,7 +77,7 @@ struct model_node {
 	uint64_t level, filled_ms, pass, served, stride;
 	struct model_quota all, direct;
 	bool is_active, is_open;
-	uint64_t epoch, lost, lost_until_ms, lost_of;
+	uint64_t epoch, lost, lost_until_ms, lost_of, sure_ms;
 	// Of a line.
 	uint64_t threshold, floor, floor_rank;
 	uint32_t coming, room_ahead, ahead_ms;

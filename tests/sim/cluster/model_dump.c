@@ -68,8 +68,10 @@ static void dump_node(const struct model_node *n, struct model_text *t)
 	model_print(t, " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
 		n->level, n->filled_ms, n->all.start_ms, n->all.used, n->direct.start_ms,
 		n->direct.used);
-	model_print(t, " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
-		n->pass, n->served, n->epoch, n->lost, n->lost_until_ms, n->lost_of);
+	model_print(t,
+		" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+		"\n",
+		n->pass, n->served, n->epoch, n->lost, n->lost_until_ms, n->lost_of, n->sure_ms);
 	if (!n->is.is_line)
 		return;
 	model_print(t, "line %08" PRIx32 " %016" PRIx64 " %016" PRIx64 " %" PRIu64 " %u %u %u",

@@ -175,8 +175,11 @@ static void count_unsure(struct model *m, struct model_node *node, uint64_t long
 	const uint64_t capacity = node->is.limits.capacity, inside = affirmed(m, node);
 	const uint64_t until_ms =
 		m->unsure_ms > 0 ? m->unsure_ms + longest_s * 1000 + LEDGER_SKEW_MS : 0;
-	if (node->lost_until_ms == until_ms && (until_ms == 0 || node->lost_of == capacity))
+	if (node->sure_ms == m->unsure_ms &&
+		(m->now_ms >= node->lost_until_ms ||
+			(node->lost_until_ms == until_ms && node->lost_of == capacity)))
 		return;
+	node->sure_ms = m->unsure_ms;
 	node->lost = m->now_ms < until_ms && capacity > inside ? capacity - inside : 0;
 	node->lost_until_ms = until_ms;
 	node->lost_of = capacity;

@@ -317,7 +317,8 @@ static enum ledger_verdict set_node(struct model *m, const struct ledger_entry *
 	if (!is_sound(m, e))
 		return LEDGER_REFUSED;
 	struct model_node *node = model_look(m, e->line);
-	if (!node) {
+	const bool is_fresh = !node;
+	if (is_fresh) {
 		for (node = m->nodes; node->id != 0; node++)
 			assert(node < m->nodes + MODEL_NODES_MAX - 1);
 		*node = (struct model_node){.id = e->line,
@@ -335,6 +336,9 @@ static enum ledger_verdict set_node(struct model *m, const struct ledger_entry *
 	set_quota(m, &node->is.limits.all, &e->node.limits.all, &node->all);
 	set_quota(m, &node->is.limits.direct, &e->node.limits.direct, &node->direct);
 	node->is = e->node;
+	for (struct model_node *above = is_fresh ? node : NULL; above;
+		above = model_find(m, above->is.parent))
+		above->sure_ms = 0; // its sessions are counted in what is unsure above, too
 	m->look++; // trees have changed
 	return LEDGER_DONE;
 }

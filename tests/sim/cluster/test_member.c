@@ -458,6 +458,9 @@ static void what_a_process_before_granted_counts_as_taken(void **state)
 	while (direct(&s, &s.b, 12).verdict == CLAIM_REFUSED)
 		run(&s, 1000);
 	assert_in_range(s.now_ms, granted_ms + 60000, granted_ms + 66000);
+	line_of(&s)->is.session_s = 3600; // those of before were not so long
+	run(&s, 1500);
+	assert_int_equal(line_of(&s)->lost, 0);
 	end(&s);
 }
 
