@@ -461,21 +461,6 @@ def test_a_place_that_was_given_back_is_not_given_again(cluster):
         assert (answer.status_code, answer.json()["reason"]) == (403, "code_spent")
 
 
-def test_codes_of_a_store_that_is_emptied(cluster):
-    """Again and again, at any moment of a conductor's: codes are answered, and what was used is."""
-    for i in range(4):
-        time.sleep(0.17 * i)
-        epoch = cluster.all()[0].show("cluster")["epoch"]
-        cluster.redis.say("FLUSHALL")
-        wait_for(lambda: all(s.show("cluster")["epoch"] > epoch
-                             and not s.show("cluster")["recovering"] for s in cluster.all()),
-                 15, 0.05, otherwise=cluster.describe)
-        for code in ("7GQX-4TRM", "K2M9-XW7P"):
-            answer = wait_for(lambda: (a := newcomer(cluster).code(code)).status_code != 503 and a,
-                              5, 0.2, otherwise=cluster.describe)
-            assert answer.json()["reason"] == "code_spent"
-
-
 def test_the_store_has_lost_all(cluster):
     """kill -9 of a Redis without persistence: its members write back what they know, and nothing is
     granted twice."""
@@ -493,6 +478,21 @@ def test_the_store_has_lost_all(cluster):
         assert {tuple(current_of(s)) for s in cluster.all()} == {tuple(current_of(sluice))}
     for code in ("7GQX-4TRM", "K2M9-XW7P"):
         assert newcomer(cluster).code(code).json()["reason"] == "code_spent"
+
+
+def test_codes_of_a_store_that_is_emptied(cluster):
+    """Again and again, at any moment of a conductor's: codes are answered, and what was used is."""
+    for i in range(4):
+        time.sleep(0.17 * i)
+        epoch = cluster.all()[0].show("cluster")["epoch"]
+        cluster.redis.say("FLUSHALL")
+        wait_for(lambda: all(s.show("cluster")["epoch"] > epoch
+                             and not s.show("cluster")["recovering"] for s in cluster.all()),
+                 15, 0.05, otherwise=cluster.describe)
+        for code in ("7GQX-4TRM", "K2M9-XW7P"):
+            answer = wait_for(lambda: (a := newcomer(cluster).code(code)).status_code != 503 and a,
+                              5, 0.2, otherwise=cluster.describe)
+            assert answer.json()["reason"] == "code_spent"
 
 
 def test_a_start_while_the_store_is_away(cluster):
