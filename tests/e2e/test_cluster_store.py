@@ -15,7 +15,7 @@ import pytest
 from sluice import JSON, Visitor, free_port, room, token, wait_for
 from test_cluster import Cluster, Redis, Wanderer, is_inside
 
-pytestmark = [pytest.mark.sockets, pytest.mark.xdist_group("cluster")]
+pytestmark = [pytest.mark.sockets, pytest.mark.xdist_group("cluster_store")]
 
 KEYS = {"session": "60s", "burst": 1}
 ROOMS = [
@@ -302,7 +302,7 @@ def lose_power(two, redis):
 def test_what_nobody_remembers_counts_as_taken(happens):
     """Two are inside by an appliance whose process is no more when Redis loses everything. They
     stay, and nobody has their slots until their passes have run out."""
-    two = Two([room("few", capacity=2, session="20s", burst=2)])
+    two = Two([room("few", capacity=2, session="14s", burst=2)])
     try:
         two.redis_kept.start()
         two.begin()

@@ -256,7 +256,8 @@ end
 -- may have been ended, and its slot given to somebody whom only who is gone remembers: the affirmed
 -- alone are known to hold theirs. Counted once, and again while limits change before it is over.
 local function count_unsure(node, longest_s)
-	local until_ms = meta.unsure > 0 and meta.unsure + longest_s * 1000 + SKEW_MS or 0
+	local ends_s = floor((meta.unsure + 999) / 1000) + longest_s -- as of begin()
+	local until_ms = meta.unsure > 0 and ends_s * 1000 + SKEW_MS or 0
 	if node.sure == meta.unsure and (now >= node.lost_until or
 		(node.lost_until == until_ms and node.lost_of == node.capacity)) then
 		return

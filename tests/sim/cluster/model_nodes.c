@@ -173,8 +173,8 @@ static void empty_buckets(struct model *m, struct model_node *node)
 static void count_unsure(struct model *m, struct model_node *node, uint64_t longest_s)
 {
 	const uint64_t capacity = node->is.limits.capacity, inside = affirmed(m, node);
-	const uint64_t until_ms =
-		m->unsure_ms > 0 ? m->unsure_ms + longest_s * 1000 + LEDGER_SKEW_MS : 0;
+	const uint64_t ends_s = (m->unsure_ms + 999) / 1000 + longest_s;
+	const uint64_t until_ms = m->unsure_ms > 0 ? ends_s * 1000 + LEDGER_SKEW_MS : 0;
 	if (node->sure_ms == m->unsure_ms &&
 		(m->now_ms >= node->lost_until_ms ||
 			(node->lost_until_ms == until_ms && node->lost_of == capacity)))
