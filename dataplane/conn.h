@@ -76,9 +76,9 @@ struct conn_kept {
 	char at[];
 };
 
-// More than comes when a stream has been paused: of an io_uring receive up to 32 buffers, twice,
-// and a TLS record.
-#define CONN_KEPT_BUFFERS 24u
+// More than comes when a stream has been paused: of an io_uring receive up to 32 times 4 kB, twice,
+// and a TLS record. (A buffer is as large as a head, and 48 kB.)
+#define CONN_KEPT_BUFFERS 8u
 
 // What must be known of a request when its answer comes. The exchange's calls know only this.
 struct conn_errand {

@@ -12,7 +12,7 @@
 
 #include "bench/crowd/answer.h"
 
-#define PATIENCE_S 5
+#define PATIENCE_S 20
 
 struct printer {
 	FILE *file;

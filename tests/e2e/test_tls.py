@@ -13,7 +13,7 @@ import network
 import pytest
 from network import VISITORS
 from secured import HEALTH, GET, NAMES, Secured, ask, serial, session_of
-from sluice import BROWSER, room, wait_for
+from sluice import BROWSER, room, token, wait_for
 
 
 def subject_names(stream):
@@ -190,14 +190,15 @@ def test_bodies_both_ways(secured, authority, origin):
 @pytest.mark.parametrize("is_secure", [False, True], ids=["plain", "tls"])
 def test_a_body_behind_a_request_that_waits_for_control(secured, authority, origin, is_secure):
     """All of the body that the network holds is there when the worker comes to read the head."""
-    one = secured(rooms=[room(session="10s", sliding=True)])
+    one = secured(rooms=[room(session="16s", sliding=True)])
     body = bytes(range(256)) * (4 << 10)
     url = one.url("") if is_secure else one.sluice.url("")
     with httpx.Client(base_url=url, verify=authority.client(), headers=BROWSER,
                       timeout=30) as first, \
             concurrent.futures.ThreadPoolExecutor() as pool:
         first.get("/derby/")
-        time.sleep(5.7)  # the second half of 10 to 11 s: the pass is renewed first
+        ends = token(first.cookies["sluice-p-derby"])["expires"]
+        time.sleep(ends - 7.5 - time.time())  # its second half: the pass is renewed first
         first.get("/.sluice/health")
         one.sluice.process.send_signal(signal.SIGSTOP)
         try:
@@ -206,6 +207,7 @@ def test_a_body_behind_a_request_that_waits_for_control(secured, authority, orig
         finally:
             one.sluice.process.send_signal(signal.SIGCONT)
         assert post.result(30).text != "shop:none\n"
+        assert token(first.cookies["sluice-p-derby"])["expires"] > ends
         assert origin.seen[-1]["body"] == body
 
 

@@ -10,7 +10,7 @@
 #ifndef STAGE_CONNECTIONS // a benchmark wants more of them
 #define STAGE_CONNECTIONS 64u
 #endif
-#define STAGE_BUFFERS 32u
+#define STAGE_BUFFERS 9u
 #define STAGE_HEAD_MS 10000u
 #define STAGE_IDLE_MS 75000u
 

@@ -14,7 +14,7 @@
 #define RESERVE 2u
 #define ALL (SERVED + RESERVE)
 #define ERRANDS 3u
-#define BUFFERS 40u
+#define BUFFERS 9u
 #define KEPT_MAX 100u
 
 static struct conn_table table;
