@@ -24,6 +24,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#define SOUND_US 2000000u // without a failure: it is over
 #define ARGS_MAX (LEDGER_WIRE_ARGS_BATCH + LEDGER_ENTRIES_MAX * LEDGER_WIRE_ARGS_ENTRY)
 #define TEXT_MAX (LEDGER_WIRE_BYTES_BATCH + LEDGER_ENTRIES_MAX * LEDGER_WIRE_BYTES_ENTRY)
 #define KNOWN_MAX (1u << 21) // of all rooms; some 110 bytes each
@@ -281,12 +282,14 @@ static void fail(struct appliance *a, const char *what)
 		log_error("store: %s", text);
 	memcpy(a->failure, text, sizeof(text));
 	a->failures++;
+	a->failed_us = clock_monotonic_us();
 	link_drop(a->link, "says what cannot be gone by");
 }
 
+// A batch that does not touch the damaged key is answered: that says nothing yet.
 static void fail_no_more(struct appliance *a)
 {
-	if (a->failures == 0)
+	if (a->failures == 0 || a->received_us < a->failed_us + SOUND_US)
 		return;
 	log_info("store: can be gone by again, after %" PRIu64 " tries that failed", a->failures);
 	a->failures = 0;
@@ -298,15 +301,16 @@ static void on_replied(void *context, const redisReply *reply)
 	struct control *c = context;
 	struct appliance *a = c->appliance;
 	a->received_us = clock_monotonic_us();
-	if (reply->type != REDIS_REPLY_STRING)
+	if (reply->type != REDIS_REPLY_STRING) {
 		fail(a, reply->type == REDIS_REPLY_ERROR ? reply->str : "no text");
-	else if (!member_reply(a->member, reply->str, reply->len, a->sent_ms,
-			 clock_at(&c->clock, a->received_us)))
-		fail(a, "its reply cannot be read");
-	else
-		fail_no_more(a);
-	if (a->failures > 0)
 		return;
+	}
+	if (!member_reply(a->member, reply->str, reply->len, a->sent_ms,
+		    clock_at(&c->clock, a->received_us))) {
+		fail(a, "its reply cannot be read");
+		return;
+	}
+	fail_no_more(a);
 	appliance_look(c);
 	if (c->wake)
 		event_active(c->wake, EV_READ, 0); // claims may wait

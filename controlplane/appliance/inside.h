@@ -56,7 +56,7 @@ struct appliance {
 	uint64_t look_us, looked_us, look_used; // since when; when answered; what
 	uint64_t shared_us; // when the conductor's part of what is shared was last done
 	uint64_t full_us; // when the ledger last had no room for a record
-	uint64_t failures; // tries in a row that ended so
+	uint64_t failures, failed_us; // tries that ended so, and when the last did
 };
 
 // How the member stands, after each turn, reply or news: appliance.c

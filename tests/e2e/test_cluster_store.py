@@ -396,6 +396,7 @@ def test_damaged_keys(two, damage, says):
     two.wait_whole(15)
     wait_for(lambda: not any(s.show("cluster")["recovering"] for s in two.all()), 10, 0.1)
     for sluice in two.all():
+        wait_for(lambda: not sluice.show("cluster")["store"]["error"], 5, 0.1)
         assert len(log_of(sluice, "can be gone by again, after")) == 1, sluice.read_log()
         assert is_inside(inside.get(sluice=sluice))
         assert sluice.show("cluster")["store"]["error"] is None
