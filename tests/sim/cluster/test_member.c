@@ -79,6 +79,12 @@ static void end(struct story *s)
 	appliance_fini(&s->b);
 }
 
+static void end_process(struct story *s, struct appliance *a)
+{
+	appliance_kill(a);
+	network_reset(&s->network, a == &s->b, s->now_ms);
+}
+
 static uint64_t now_of(struct story *s, struct appliance *a)
 {
 	return appliance_now(a, s->now_ms);
@@ -267,10 +273,8 @@ static void a_clock_that_nobody_saw_go_back(void **state)
 	begin(&s, MEMBER_HOLD);
 	run(&s, 5000);
 	const uint64_t seen_ms = s.network.model.seen_ms;
-	appliance_kill(&s.a);
-	appliance_kill(&s.b);
-	network_reset(&s.network, 0, s.now_ms);
-	network_reset(&s.network, 1, s.now_ms);
+	end_process(&s, &s.a);
+	end_process(&s, &s.b);
 	s.network.clock_ms -= 3600000;
 	s.a.is_clock_set = s.b.is_clock_set = false; // nor do their own clocks
 	s.a.clock_ms = s.b.clock_ms = -7200000;
@@ -433,10 +437,9 @@ static void a_store_that_lost_writes_is_told_again(void **state)
 }
 
 // Another process of `a`, and then a store that knows nothing.
-static void restart_and_forget(struct story *s, struct appliance *a, uint32_t link)
+static void restart_and_forget(struct story *s, struct appliance *a)
 {
-	appliance_kill(a);
-	network_reset(&s->network, link, s->now_ms);
+	end_process(s, a);
 	run(s, LEDGER_LIVE_MS + 100);
 	appliance_start(a, s->now_ms);
 	run(s, 2000);
@@ -452,7 +455,7 @@ static void what_a_process_before_granted_counts_as_taken(void **state)
 	begin(&s, MEMBER_HOLD);
 	const uint64_t granted_ms = s.now_ms;
 	direct(&s, &s.a, 11);
-	restart_and_forget(&s, &s.a, 0);
+	restart_and_forget(&s, &s.a);
 	assert_int_equal(line_of(&s)->visitors.count, 0);
 	assert_int_equal(line_of(&s)->lost, 1);
 	while (direct(&s, &s.b, 12).verdict == CLAIM_REFUSED)
@@ -471,10 +474,8 @@ static void what_is_known_when_all_are_back_was_all(void **state)
 	struct story s;
 	begin(&s, MEMBER_HOLD);
 	direct(&s, &s.a, 11);
-	appliance_kill(&s.a);
-	appliance_kill(&s.b);
-	network_reset(&s.network, 0, s.now_ms);
-	network_reset(&s.network, 1, s.now_ms);
+	end_process(&s, &s.a);
+	end_process(&s, &s.b);
 	network_fail_over(&s.network, s.now_ms, 100, s.now_ms);
 	run(&s, 90000); // longer than a session
 	appliance_start(&s.b, s.now_ms);
@@ -532,14 +533,12 @@ static void a_name_is_one_appliances(void **state)
 	(void)state;
 	struct story s;
 	begin(&s, MEMBER_HOLD);
-	appliance_kill(&s.b);
+	end_process(&s, &s.b);
 	snprintf(s.b.name, sizeof(s.b.name), "a");
-	network_reset(&s.network, 1, s.now_ms);
 	appliance_start(&s.b, s.now_ms);
 	run(&s, 1500);
 	assert_true(status(&s.b).is_name_taken && status(&s.b).is_away);
-	appliance_kill(&s.a); // and when that one is no more
-	network_reset(&s.network, 0, s.now_ms);
+	end_process(&s, &s.a); // and when that one is no more
 	run(&s, 4000);
 	assert_false(status(&s.b).is_name_taken);
 	assert_int_equal(status(&s.b).appliance, s.a.number);
@@ -615,10 +614,8 @@ static void a_rate_is_used(void **state)
 		s.line.node.limits = (struct pool_limits){.rate_count = table[n].rate,
 			.rate_period_ms = 1000,
 			.burst = table[n].burst};
-		appliance_kill(&s.a);
-		appliance_kill(&s.b);
-		network_reset(&s.network, 0, s.now_ms);
-		network_reset(&s.network, 1, s.now_ms);
+		end_process(&s, &s.a);
+		end_process(&s, &s.b);
 		run(&s, 3000);
 		appliance_start(&s.a, s.now_ms);
 		appliance_start(&s.b, s.now_ms);
@@ -691,8 +688,7 @@ static void begin_share(struct story *s)
 	begin(s, MEMBER_SHARE);
 	s->line.node.limits =
 		(struct pool_limits){.rate_count = 2, .rate_period_ms = 1000, .burst = 1};
-	appliance_kill(&s->a);
-	network_reset(&s->network, 0, s->now_ms);
+	end_process(s, &s->a);
 	run(s, 2500);
 	appliance_start(&s->a, s->now_ms);
 	run(s, 3000);
