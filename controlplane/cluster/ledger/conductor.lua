@@ -42,7 +42,7 @@ end
 
 -- Who conducts is one of those whose configuration is that of most who live, as far as can be: of no
 -- one who lives are there fewer lines that most have configured otherwise.
-local configs = {}
+local configs = {} -- and nodes, as they are configured
 
 function configs.hashes_of(id, live)
 	if nodes[id] then
@@ -144,7 +144,6 @@ local function goodbye()
 	if meta.conductor == self.number then
 		configs.end_office()
 	end
-	is_conductor = false
 	tell('5', self.number, 0, name)
 	return DONE
 end
@@ -320,6 +319,33 @@ local function is_below(id, above) -- whether `id` is `above`, or somewhere belo
 	return true
 end
 
+-- A node is new: its sessions are counted in what is unsure of it, and above.
+function configs.count_anew(id)
+	while id ~= '00000000' do
+		call('HSET', P .. 'n:' .. id, 'sure', 0)
+		id = call('HGET', P .. 'n:' .. id, 'parent')
+	end
+end
+
+-- Where it stands among others: behind those that there are.
+function configs.place(it, parent, priority)
+	if parent ~= it.parent_id or priority ~= it.priority then
+		meta.order = meta.order + 1
+		set(it, 'order', meta.order)
+		set(it, 'pass', 0)
+		set(it, 'served', 0)
+		flag(it, 'active', false)
+	end
+	if parent ~= it.parent_id then
+		call('SREM', P .. 'k:' .. it.parent_id, it.id)
+		if parent ~= '00000000' then
+			call('SADD', P .. 'k:' .. parent, it.id)
+		end
+		it.changed.parent = parent
+	end
+	set(it, 'priority', priority)
+end
+
 local function node()
 	local id, parent, priority, weight = arg(), arg(), number(), number()
 	local capacity, rate, period, burst = number(), number(), number(), number()
@@ -352,21 +378,7 @@ local function node()
 	elseif it.is_line ~= is_line then
 		return REFUSED
 	end
-	if parent ~= it.parent_id or priority ~= it.priority then
-		meta.order = meta.order + 1
-		set(it, 'order', meta.order)
-		set(it, 'pass', 0)
-		set(it, 'served', 0)
-		flag(it, 'active', false)
-	end
-	if parent ~= it.parent_id then
-		call('SREM', P .. 'k:' .. it.parent_id, id)
-		if parent ~= '00000000' then
-			call('SADD', P .. 'k:' .. parent, id)
-		end
-		it.changed.parent = parent
-	end
-	set(it, 'priority', priority)
+	configs.place(it, parent, priority)
 	set(it, 'weight', weight)
 	set(it, 'capacity', capacity)
 	set_limits(it, is_fresh, rate, period, burst)
@@ -385,10 +397,8 @@ local function node()
 		set(it, 'lost_of', 0)
 	end
 	write_nodes()
-	local above = is_fresh and id or '00000000'
-	while above ~= '00000000' do -- its sessions are counted in what is unsure above, too
-		call('HSET', P .. 'n:' .. above, 'sure', 0)
-		above = call('HGET', P .. 'n:' .. above, 'parent')
+	if is_fresh then
+		configs.count_anew(id)
 	end
 	nodes = {} -- trees have changed: they are read anew
 	return DONE

@@ -92,7 +92,7 @@ local function give(line, count)
 	end
 end
 
-local AFFIRMED_S = 86400 -- no pass of that time is left, or what may be lost is all there is
+local AFFIRMED_S = 86400 -- of a session that is longer, nothing is affirmed after that
 
 -- Sessions that members have written back since writes were lost, and that nobody has ended since.
 local function affirm(line, visitor)

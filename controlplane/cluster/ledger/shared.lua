@@ -269,8 +269,7 @@ local function restore()
 	end
 	if seen_fence > meta.fence then
 		meta.fence = seen_fence
-		meta.conductor, meta.conductor_is, meta['until'] = MEMBERS_NONE, '', 0
-		is_conductor = false
+		configs.end_office()
 	end
 	meta.final = max(meta.final, final)
 	if id == '00000000' then
