@@ -23,8 +23,8 @@
 #define ADMIN_LINE_BYTES_MAX 65536 // of a command, its end included
 #define ADMIN_ARGUMENTS_MAX 16
 #define ADMIN_IDLE_S 30
-#define ADMIN_LATER 2
-#define ADMIN_SETTLE_MS 5
+#define ADMIN_LATER 2 // whether it is done is not known yet
+#define ADMIN_SETTLE_MS 5 // between looks
 #define ADMIN_SOCKET "admin.socket" // in the state directory
 
 struct admin;
