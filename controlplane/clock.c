@@ -34,6 +34,11 @@ uint64_t clock_at(const struct clock *clock, uint64_t monotonic_us)
 	return (uint64_t)((int64_t)(monotonic_us / 1000) + clock->offset_ms);
 }
 
+uint64_t clock_now_ms(const struct clock *clock)
+{
+	return clock_at(clock, clock_monotonic_us());
+}
+
 static int64_t within(int64_t value, int64_t least, int64_t most)
 {
 	return value < least ? least : value > most ? most : value;

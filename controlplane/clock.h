@@ -40,6 +40,9 @@ void clock_init(struct clock *clock, uint64_t last_ms, uint64_t monotonic_us, ui
 // Cluster time at a moment, unix ms.
 uint64_t clock_at(const struct clock *clock, uint64_t monotonic_us);
 
+// The same, now.
+uint64_t clock_now_ms(const struct clock *clock);
+
 // Correct the offset towards the system's clock; does nothing within a second of the last
 // correction. Pure.
 void clock_slew(struct clock *clock, uint64_t monotonic_us, uint64_t system_ms);

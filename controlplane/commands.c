@@ -33,8 +33,8 @@
 // is saved.
 static void audit(struct control *c, const char *text)
 {
-	struct store_record record = {.kind = STORE_AUDIT,
-		.audit = {.ms = clock_at(&c->clock, clock_monotonic_us()), .text = text}};
+	struct store_record record = {
+		.kind = STORE_AUDIT, .audit = {.ms = clock_now_ms(&c->clock), .text = text}};
 	store_put(c->store, &record);
 	log_info("command: %s", text);
 	turn(c);
@@ -190,7 +190,7 @@ static int release(struct control *c, struct control_room *room, const char *arg
 		fprintf(text, "release %s: want a number from 1 to %u\n", argument, RELEASE_MAX);
 		return FAILED;
 	}
-	if (c->engine->release(c, room, people, clock_at(&c->clock, clock_monotonic_us())))
+	if (c->engine->release(c, room, people, clock_now_ms(&c->clock)))
 		return 0;
 	fprintf(text, "the store cannot take it now; try again\n");
 	return FAILED;
@@ -335,7 +335,7 @@ static int command_secrets(
 	void *context, unsigned count, const char *const *arguments, json_t **data, FILE *text)
 {
 	struct control *c = context;
-	uint64_t id, now_s = clock_at(&c->clock, clock_monotonic_us()) / 1000;
+	uint64_t id, now_s = clock_now_ms(&c->clock) / 1000;
 	if (count == 1 && strcmp(arguments[0], "list") == 0) {
 		*data = show_secrets(c);
 		return 0;
@@ -543,7 +543,7 @@ static int command_lane(
 	if (is_code)
 		return change_code(c, lane, arguments[2], is_again, data, text);
 	const uint32_t expires = count == 3 ? parse_time(arguments[2]) : 0;
-	if (count == 3 && expires <= clock_at(&c->clock, clock_monotonic_us()) / 1000) {
+	if (count == 3 && expires <= clock_now_ms(&c->clock) / 1000) {
 		fprintf(text, "%s: want a time to come, as in 2026-12-01T22:00:00+09:00\n",
 			arguments[2]);
 		return FAILED;

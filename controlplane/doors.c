@@ -188,7 +188,7 @@ const char *doors_named_salt(void *context, const char *name, uint64_t *now_s)
 {
 	struct control *c = context;
 	const struct control_room *room = rooms_find(c, name);
-	*now_s = clock_at(&c->clock, clock_monotonic_us()) / 1000;
+	*now_s = clock_now_ms(&c->clock) / 1000;
 	return room && room->salt_bytes == 0 ? named_salt(c, room, true, NULL, 0) : NULL;
 }
 
@@ -235,7 +235,7 @@ const char *doors_salt_now(const struct control_room *room)
 
 bool doors_open(struct control *c, struct control_room *room)
 {
-	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
+	uint64_t now_ms = clock_now_ms(&c->clock);
 	if (!schedule_open(&room->schedule, now_ms))
 		return false;
 	save_doors(c, room);

@@ -68,7 +68,7 @@ json_t *invite_link(struct control *c, const struct control_room *lane, uint32_t
 	struct token token = {.kind = TOKEN_INVITATION,
 		.line_id = lane->line_id,
 		.key = turn_seams.session_id(c),
-		.issued = (uint32_t)(clock_at(&c->clock, clock_monotonic_us()) / 1000),
+		.issued = (uint32_t)(clock_now_ms(&c->clock) / 1000),
 		.expires = expires};
 	FILE *out = fmemopen(link, sizeof(link), "w");
 	if (!out)

@@ -19,11 +19,6 @@ static struct pool_limits limits_of(const struct config_pool *config)
 		.burst = (uint32_t)config->burst};
 }
 
-static uint64_t now_ms(const struct control *c)
-{
-	return clock_at(&c->clock, clock_monotonic_us());
-}
-
 static struct control_pool *find(struct control *c, const char *name, bool is_of_room)
 {
 	for (uint32_t i = 0; name && i < c->pool_count; i++)
@@ -37,7 +32,7 @@ static bool make_one(struct control *c, struct pools_next *next, const char *nam
 {
 	static const struct pool_limits none = {.burst = 1};
 	const struct control_pool *known = find(c, name, is_of_room);
-	struct pool *pool = known ? known->pool : pool_create(&none, now_ms(c));
+	struct pool *pool = known ? known->pool : pool_create(&none, clock_now_ms(&c->clock));
 	if (pool)
 		next->at[next->count++] = (struct control_pool){name, is_of_room, pool};
 	return pool != NULL;
@@ -80,20 +75,20 @@ static void join(struct control *c, const struct control_room *room)
 	struct pool *pool = above ? above->pool : NULL;
 	const uint32_t priority = (uint32_t)config->priority, weight = (uint32_t)config->weight;
 	if (!own) {
-		controller_join(room->controller, pool, priority, weight, now_ms(c));
+		controller_join(room->controller, pool, priority, weight, clock_now_ms(&c->clock));
 		return;
 	}
 	pool_join(own->pool, pool, priority, weight, NULL);
 	const uint64_t lane_priority = room->lane ? room->lane->priority : config->line_priority;
 	const uint64_t lane_weight = room->lane ? room->lane->weight : config->line_weight;
 	controller_join(room->controller, own->pool, (uint32_t)lane_priority, (uint32_t)lane_weight,
-		now_ms(c));
+		clock_now_ms(&c->clock));
 }
 
 static void set_limits(struct control *c, const struct control_pool *pool)
 {
 	const struct pool_limits limits = limits_of(config_find_pool(c->config, pool->name));
-	pool_set_limits(pool->pool, &limits, now_ms(c));
+	pool_set_limits(pool->pool, &limits, clock_now_ms(&c->clock));
 }
 
 void pools_changed(struct control *c, const struct control_room *room)
@@ -103,7 +98,7 @@ void pools_changed(struct control *c, const struct control_room *room)
 		return;
 	const struct controller_limits allowed = rooms_limits(room);
 	const struct pool_limits limits = controller_pool_limits(&allowed);
-	pool_set_limits(own->pool, &limits, now_ms(c));
+	pool_set_limits(own->pool, &limits, clock_now_ms(&c->clock));
 }
 
 void pools_take(struct control *c, struct pools_next *next)

@@ -196,7 +196,7 @@ static bool line_is_over(struct control *c, struct place_line *line, uint64_t no
 
 void rooms_give_back(struct control *c)
 {
-	const uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
+	const uint64_t now_ms = clock_now_ms(&c->clock);
 	const uint64_t key = place_key_of_ms(now_ms);
 	struct place_line *line;
 	for (uint32_t next = 0; (line = place_file_next(c->places, &next));)
@@ -219,7 +219,7 @@ void rooms_give_back(struct control *c)
 // Give a fresh room its line and controller. Returns 0 or -errno.
 static int begin_room(struct control *c, struct control_room *room)
 {
-	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
+	uint64_t now_ms = clock_now_ms(&c->clock);
 	struct controller_limits limits = rooms_line_limits(room);
 	struct controller_bounds bounds = {.sessions_max = (uint32_t)c->started->sessions_max,
 		.present_max = (uint32_t)c->started->present_max,
@@ -348,7 +348,7 @@ static int begin_rooms(struct control *c, struct control_room *rooms, uint32_t c
 	if (ret < 0)
 		return ret;
 	tell_claims(c, rooms, count, c->rooms, c->room_count);
-	ret = claims_restore(c->claims, clock_at(&c->clock, clock_monotonic_us()));
+	ret = claims_restore(c->claims, clock_now_ms(&c->clock));
 	if (ret < 0)
 		tell_claims(c, c->rooms, c->room_count, NULL, 0);
 	return ret;
@@ -368,7 +368,7 @@ int rooms_set(struct control *c)
 		let_go(c, rooms, count, before, before_count);
 		return ret;
 	}
-	uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
+	uint64_t now_ms = clock_now_ms(&c->clock);
 	for (uint32_t i = 0; i < count; i++) {
 		if (!rooms[i].draws)
 			doors_restore(c, &rooms[i]);
@@ -389,7 +389,7 @@ int rooms_set(struct control *c)
 static void tell_line(struct control *c, struct control_room *room)
 {
 	struct controller_limits limits = rooms_line_limits(room);
-	controller_set_limits(room->controller, &limits, clock_at(&c->clock, clock_monotonic_us()));
+	controller_set_limits(room->controller, &limits, clock_now_ms(&c->clock));
 	claims_set_state(c->claims, room->line_id, rooms_state(room), rooms_is_still(room));
 	claims_set_session(c->claims, room->line_id, limits.session_s);
 }

@@ -84,7 +84,7 @@ int run(const char *config_path, struct config *config)
 	int ret = start(c, &listeners);
 	if (ret == 0) {
 		log_info("ready: %u workers, %u rooms, cluster time %" PRIu64 " ms",
-			c->worker_count, c->room_count, clock_at(&c->clock, clock_monotonic_us()));
+			c->worker_count, c->room_count, clock_now_ms(&c->clock));
 		event_base_dispatch(c->base);
 		log_info("stopped");
 	}
@@ -243,7 +243,7 @@ static int open_words(struct control *c)
 
 static int restore_keys(struct control *c)
 {
-	const uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
+	const uint64_t now_ms = clock_now_ms(&c->clock);
 	const uint64_t system_ms = clock_system_ms();
 	const uint64_t now_s = (now_ms > system_ms ? now_ms : system_ms) / 1000;
 	int ret = secrets_create(c->store, now_s, &c->secrets);
@@ -487,11 +487,11 @@ static int start_as_user(struct control *c, struct listeners *listeners)
 	resolve_set_config(c->resolve, c->config, trusts);
 	reload_snapshot(c);
 	// The lines' words say what can be granted before the first visitor asks.
-	c->engine->turn(c, NULL, 0, clock_at(&c->clock, clock_monotonic_us()));
+	c->engine->turn(c, NULL, 0, clock_now_ms(&c->clock));
 	open_lists(c);
 	if ((ret = start_workers(c, listeners)) < 0)
 		return ret;
-	c->started_ms = clock_at(&c->clock, clock_monotonic_us());
+	c->started_ms = clock_now_ms(&c->clock);
 	return commands_create(c);
 }
 
@@ -582,7 +582,7 @@ static void stop(struct control *c)
 	moves_destroy(c->moves);
 	codes_lists_free(c->codes_lists, NULL);
 	certificates_free(c->certificates);
-	store_close(c->store, clock_at(&c->clock, clock_monotonic_us()));
+	store_close(c->store, clock_now_ms(&c->clock));
 	place_file_close(c->places);
 	folders_give(c->folders);
 	if (c->base)

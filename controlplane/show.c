@@ -43,11 +43,6 @@ static void append(json_t *list, json_t *value)
 		abort();
 }
 
-static uint64_t now_ms(const struct control *c)
-{
-	return clock_at(&c->clock, clock_monotonic_us());
-}
-
 static const char *state_name(const struct control_room *room)
 {
 	return rooms_state_names[rooms_state(room)];
@@ -79,7 +74,7 @@ json_t *show_rooms(struct control *c)
 	json_t *list = json_array();
 	for (uint32_t i = 0; i < c->room_count; i++) {
 		struct controller_view view;
-		c->engine->look(c, &c->rooms[i], now_ms(c), &view);
+		c->engine->look(c, &c->rooms[i], clock_now_ms(&c->clock), &view);
 		append(list, room_line(c, &c->rooms[i], &view));
 	}
 	return list;
@@ -103,7 +98,7 @@ json_t *show_pools(struct control *c)
 		set(line, "sessions", number(pool->taken));
 		set(line, "capacity",
 			pool->limits.capacity ? number(pool->limits.capacity) : json_null());
-		set(line, "admit_rate", json_real(pool_admit_rate(pool, now_ms(c))));
+		set(line, "admit_rate", json_real(pool_admit_rate(pool, clock_now_ms(&c->clock))));
 		append(list, line);
 	}
 	return list;
@@ -171,7 +166,7 @@ json_t *show_code(
 json_t *show_room(struct control *c, struct control_room *room)
 {
 	struct controller_view view;
-	c->engine->look(c, room, now_ms(c), &view);
+	c->engine->look(c, room, clock_now_ms(&c->clock), &view);
 	json_t *all = room_line(c, room, &view);
 	set(all, "path", json_string(room->config->path));
 	const struct config_lane *lane = room->lane;
@@ -332,7 +327,7 @@ json_t *show_counters(struct control *c)
 #undef X
 	if (c->appliance)
 		appliance_add_counters(c, list, add_counter);
-	const struct store_status *store = store_poll(c->store, now_ms(c));
+	const struct store_status *store = store_poll(c->store, clock_now_ms(&c->clock));
 	add_counter(list, "store", "commits", "transactions written", store->commits_total);
 	add_counter(list, "store", "failures", "transactions that failed", store->failures_total);
 	add_counter(list, "store", "unsaved", "records that could not be written yet",
@@ -349,7 +344,7 @@ json_t *show_counters(struct control *c)
 
 json_t *show_store(struct control *c)
 {
-	const struct store_status *status = store_poll(c->store, now_ms(c));
+	const struct store_status *status = store_poll(c->store, clock_now_ms(&c->clock));
 	json_t *store = json_object();
 	set(store, "state", json_string(status->is_unsaved ? "unsaved" : "saved"));
 	set(store, "unsaved", number(status->unsaved_count));
@@ -451,7 +446,7 @@ json_t *show_cluster(struct control *c)
 		return appliance_show(c);
 	json_t *cluster = json_object();
 	set(cluster, "appliances", number(1));
-	set(cluster, "now", number(now_ms(c) / 1000));
+	set(cluster, "now", number(clock_now_ms(&c->clock) / 1000));
 	set(cluster, "started", number(c->started_ms / 1000));
 	set(cluster, "system_clock_ahead_ms", json_integer(c->clock.behind_ms));
 	set(cluster, "store", show_store(c));
@@ -502,9 +497,9 @@ json_t *show_token(struct control *c, const struct token *token, bool is_signed)
 	set(all, "expires", token->expires ? number(token->expires) : json_null());
 	if (token->kind == TOKEN_INVITATION)
 		return all;
-	const char *stands = token->expires <= now_ms(c) / 1000      ? "run out"
-			     : ended_has(c->words.ended, token->key) ? "ended"
-								     : "inside";
+	const char *stands = token->expires <= clock_now_ms(&c->clock) / 1000 ? "run out"
+			     : ended_has(c->words.ended, token->key)          ? "ended"
+									      : "inside";
 	set(all, "stands", json_string(stands));
 	return all;
 }

@@ -76,8 +76,7 @@ void turn_last(struct control *c)
 	uint32_t count;
 	do {
 		count = drain_rings(c);
-		c->engine->turn(
-			c, c->claims_buffer, count, clock_at(&c->clock, clock_monotonic_us()));
+		c->engine->turn(c, c->claims_buffer, count, clock_now_ms(&c->clock));
 	} while (count > 0);
 }
 

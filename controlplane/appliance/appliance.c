@@ -30,11 +30,6 @@
 #define KNOWN_MAX (1u << 21) // of all rooms; some 110 bytes each
 #define LEAVE_MS 2000u // for the goodbye to be taken
 
-static uint64_t now_ms(const struct control *c)
-{
-	return clock_at(&c->clock, clock_monotonic_us());
-}
-
 bool appliance_is_wanted(const struct config *config)
 {
 	return config->store.kind != CONFIG_STORE_EMBEDDED;
@@ -251,7 +246,7 @@ static void on_ready(void *context, const struct link_status *status, bool is_ot
 			status->server.version, is_other ? "" : ", as before");
 	for (uint32_t i = 0; is_other && i < status->warnings.count; i++)
 		log_warning("store: %s", status->warnings.texts[i]);
-	member_connected(c->appliance->member, status->server.run_id, now_ms(c));
+	member_connected(c->appliance->member, status->server.run_id, clock_now_ms(&c->clock));
 	appliance_look(c);
 }
 
@@ -260,7 +255,7 @@ static void on_lost(void *context, const char *reason)
 	struct control *c = context;
 	if (c->appliance->failures == 0)
 		log_warning("store: connection lost: %s", reason);
-	member_lost(c->appliance->member, now_ms(c));
+	member_lost(c->appliance->member, clock_now_ms(&c->clock));
 	appliance_look(c);
 }
 
@@ -315,7 +310,7 @@ static void on_replied(void *context, const redisReply *reply)
 	if (c->wake)
 		event_active(c->wake, EV_READ, 0); // claims may wait
 	else
-		member_turn(a->member, now_ms(c));
+		member_turn(a->member, clock_now_ms(&c->clock));
 }
 
 static void on_subscribed(void *context)
@@ -326,7 +321,7 @@ static void on_subscribed(void *context)
 static void on_told(void *context, const char *message, size_t bytes)
 {
 	struct control *c = context;
-	if (!member_news(c->appliance->member, message, bytes, now_ms(c)))
+	if (!member_news(c->appliance->member, message, bytes, clock_now_ms(&c->clock)))
 		link_drop(c->appliance->link, "tells what cannot be read");
 	appliance_look(c);
 }
@@ -425,7 +420,7 @@ static int make_member(struct control *c)
 	plan.seed = turn_seams.session_id(c);
 	snprintf(plan.name, sizeof(plan.name), "%s", c->started->cluster->appliance);
 	const struct member_sets sets = {c->words.ended, c->words.left};
-	a->member = member_create(&plan, &sets, &seams, now_ms(c));
+	a->member = member_create(&plan, &sets, &seams, clock_now_ms(&c->clock));
 	return a->member ? 0 : -ENOMEM;
 }
 
@@ -445,7 +440,8 @@ int appliance_create(struct control *c)
 		return -ENOMEM;
 	c->appliance = a;
 	c->engine = &appliance_engine;
-	a->note = note_read(state_path(c->state, STATE_APPLIANCE), cluster->appliance, now_ms(c));
+	a->note = note_read(
+		state_path(c->state, STATE_APPLIANCE), cluster->appliance, clock_now_ms(&c->clock));
 	a->is_joining = true;
 	snprintf(a->prefix, sizeof(a->prefix), "sluice:{%s}:", cluster->name);
 	snprintf(a->channel, sizeof(a->channel), "%snews", a->prefix);

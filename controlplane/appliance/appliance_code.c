@@ -29,11 +29,6 @@ static void save(struct control *c, const struct store_record *records, uint32_t
 			log_error("the own store took no record of a lane's place");
 }
 
-static uint64_t time_ms(const struct control *c)
-{
-	return clock_at(&c->clock, clock_monotonic_us());
-}
-
 // Holders of tickets and holders of a page's number have one name each in the ledger.
 static uint64_t holder_name(uint64_t holder, bool is_once)
 {
@@ -122,7 +117,7 @@ bool appliance_code(void *ctx, const struct claim *claim, struct claim_answer *a
 	if (!answer)
 		return take_back(c, claim, entry);
 	answer->session = 0;
-	const uint32_t uses = lanes_offer(c, claim, time_ms(c), answer);
+	const uint32_t uses = lanes_offer(c, claim, clock_now_ms(&c->clock), answer);
 	if (uses == 0)
 		return false;
 	const uint64_t holder = claim->visitor ? holder_name(claim->visitor, claim->poll_after != 0)
@@ -334,5 +329,5 @@ void appliance_code_offered(
 		return;
 	a->is_code_unknown = true;
 	a->code_unknown = entry->line;
-	a->code_unknown_ms = time_ms(c);
+	a->code_unknown_ms = clock_now_ms(&c->clock);
 }

@@ -88,11 +88,6 @@ static uint32_t id_of(uint32_t line_id, uint64_t number)
 	return (uint32_t)XXH3_64bits(words, sizeof(words));
 }
 
-static uint64_t time_ms(const struct control *c)
-{
-	return clock_at(&c->clock, clock_monotonic_us());
-}
-
 // --- what is told
 
 // A record that is no more says no line and number: those that are known are looked through.
@@ -117,7 +112,7 @@ void appliance_draws_told(
 	if (len == 0)
 		forget(c, id);
 	else if (decode(bytes, len, version, &said))
-		draws_told(c->draws, &said, time_ms(c));
+		draws_told(c->draws, &said, clock_now_ms(&c->clock));
 	explicit_bzero(&said, sizeof(said));
 }
 
@@ -186,7 +181,7 @@ void appliance_salt_used(struct control *c, const struct control_room *room)
 
 uint32_t appliance_draws_offer(struct control *c, struct ledger_entry *entries, uint32_t max)
 {
-	return c->draws ? draws_cluster_offer(c->draws, entries, max, time_ms(c)) : 0;
+	return c->draws ? draws_cluster_offer(c->draws, entries, max, clock_now_ms(&c->clock)) : 0;
 }
 
 void appliance_draws_offered(

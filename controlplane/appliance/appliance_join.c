@@ -11,20 +11,15 @@
 
 #define STILL_WAITING_MS 10000u // between lines in the log that say so
 
-static uint64_t now_ms(const struct control *c)
-{
-	return clock_at(&c->clock, clock_monotonic_us());
-}
-
 // Nothing but the member runs yet.
 static void on_join_tick(evutil_socket_t fd, short what, void *context)
 {
 	(void)fd, (void)what;
 	struct control *c = context;
-	member_turn(c->appliance->member, now_ms(c));
+	member_turn(c->appliance->member, clock_now_ms(&c->clock));
 	appliance_look(c);
 	if (c->appliance->status.office.is_in_office)
-		appliance_second(c, now_ms(c));
+		appliance_second(c, clock_now_ms(&c->clock));
 }
 
 const char *appliance_awaits(struct control *c)
@@ -101,12 +96,22 @@ static void take_leave(struct control *c)
 		event_base_loop(c->base, EVLOOP_ONCE);
 }
 
+// The caller's. NULL: memory is short.
+static struct event *begin_ticks(struct control *c)
+{
+	const struct timeval every = {0, CONTROL_TICK_MS * 1000};
+	struct event *tick = event_new(c->base, -1, EV_PERSIST, on_join_tick, c);
+	if (!tick || event_add(tick, &every) == 0)
+		return tick;
+	event_free(tick);
+	return NULL;
+}
+
 int appliance_join(struct control *c)
 {
 	struct appliance *a = c->appliance;
-	const struct timeval every = {0, CONTROL_TICK_MS * 1000};
-	struct event *tick = event_new(c->base, -1, EV_PERSIST, on_join_tick, c);
-	if (!tick || event_add(tick, &every) < 0)
+	struct event *tick = begin_ticks(c);
+	if (!tick)
 		return -ENOMEM;
 	appliance_look(c);
 	const int ret = wait_for_ledger(c);
@@ -142,10 +147,9 @@ static bool is_settled(const struct control *c)
 
 int appliance_settle(struct control *c)
 {
-	const struct timeval every = {0, CONTROL_TICK_MS * 1000};
 	const uint64_t began_us = clock_monotonic_us();
-	struct event *tick = event_new(c->base, -1, EV_PERSIST, on_join_tick, c);
-	if (!tick || event_add(tick, &every) < 0)
+	struct event *tick = begin_ticks(c);
+	if (!tick)
 		return -ENOMEM;
 	c->appliance->is_joining = true;
 	while (!is_settled(c) && clock_monotonic_us() - began_us < APPLIANCE_SETTLE_MS * 1000ull)

@@ -242,7 +242,7 @@ void appliance_set_lines(struct control *c)
 {
 	static struct appliance_nodes nodes;
 	struct appliance *a = c->appliance;
-	const uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
+	const uint64_t now_ms = clock_now_ms(&c->clock);
 	appliance_nodes_fill(c, &nodes);
 	const struct member_shape shape = {
 		nodes.lines, nodes.nodes, nodes.line_count, nodes.node_count};

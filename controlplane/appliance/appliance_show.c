@@ -152,7 +152,7 @@ json_t *appliance_show(struct control *c)
 	struct appliance *a = c->appliance;
 	member_status(a->member, &a->status);
 	const struct member_status *status = &a->status;
-	const uint64_t now_ms = clock_at(&c->clock, clock_monotonic_us());
+	const uint64_t now_ms = clock_now_ms(&c->clock);
 	uint64_t live = 0, over = 0;
 	for (uint32_t i = 0; i < status->member_count; i++)
 		live += status->members[i].is_live;
